@@ -620,7 +620,7 @@ def returns_from_two_loops(x):
     return x
 
 
-@branching(UP, refused="loop-leaves")
+@branching(UP, DOWN, torch.full((3,), 50.0))
 def raises_at_the_end_of_a_round(x):
     """The second part of the condition alone counts as what leaves the loop."""
     n = 0
@@ -631,7 +631,7 @@ def raises_at_the_end_of_a_round(x):
     return x * n
 
 
-@branching(UP, refused="loop-leaves")
+@branching(UP, UP * 9, torch.full((3,), 50.0))
 def returns_a_size_of_its_own(x):
     """What is returned has a size that a round makes."""
     while x.sum() < 100:

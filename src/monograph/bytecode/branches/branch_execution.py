@@ -114,27 +114,33 @@ def run_round(
     test: LoopTest,
     stack: Sequence[Any],
     slots: Sequence[Any],
-    marks: frozenset[int] = frozenset(),
+    stops: frozenset[int],
 ) -> End:
     """Run a copy of the frame through one round of a loop, to the test of the next.
 
-    It begins with this state, and ends with the test's value on top of its stack.
+    It begins with this state, and ends with the test's value on top of its stack. At `stops` it
+    leaves the loop.
     """
     copied = snapshot(frame)
     copied.stack[:] = stack
     copied.slots[:] = slots
     copied.ip = test.start
-    return _run_round(copied, test, marks)
+    return _run_round(copied, test, stops)
 
 
 def run_round_of_for(
-    frame: InterpreterFrame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any], value: Any
+    frame: InterpreterFrame,
+    test: LoopTest,
+    stack: Sequence[Any],
+    slots: Sequence[Any],
+    value: Any,
+    stops: frozenset[int],
 ) -> End:
     """The same of a `for`, which has no test: a truth in its iterator's place stands for one.
 
     Whoever leaves the loop early puts False there; `~header` among the stops says so.
     """
-    return run_round(frame, test, [*stack, True, value], slots, frozenset({~(test.start - 1)}))
+    return run_round(frame, test, [*stack, True, value], slots, stops | {~(test.start - 1)})
 
 
 def run_iteration(
@@ -157,9 +163,11 @@ def run_iteration(
     return end
 
 
-def _run_round(copied: InterpreterFrame, test: LoopTest, marks: frozenset[int]) -> End:
+def _run_round(copied: InterpreterFrame, test: LoopTest, stops: frozenset[int]) -> End:
     """Run to where the loop's next test stands, or out of it, which is an answer too."""
-    end = _run(copied, test.tests | test.outs | marks)
+    end = _run(copied, test.tests | test.outs | stops)
+    if end.kind == "joined" and copied.ip in stops:
+        return End("elsewhere", copied)
     if copied.leavings and end.kind == "joined":
         return End("returned", copied)
     if end.kind == "joined" and copied.ip in test.outs:

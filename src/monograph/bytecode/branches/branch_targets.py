@@ -26,6 +26,7 @@ __all__ = [
     "Ways",
     "condition_of",
     "early",
+    "exits",
     "for_test",
     "iterates_next",
     "later",
@@ -122,8 +123,13 @@ def ways(frame: InterpreterFrame) -> Ways:
 
 def never_returns(frame: InterpreterFrame, found: Ways, answer: bool) -> bool:  # noqa: FBT001  (it is the answer)
     """Whether every way on with this answer raises, and nothing on it catches anything."""
+    return _only_raises(
+        frame, flow_of(frame.code).same[found.if_true if answer else found.if_false]
+    )
+
+
+def _only_raises(frame: InterpreterFrame, index: int) -> bool:
     flow = flow_of(frame.code)
-    index = flow.same[found.if_true if answer else found.if_false]
     onwards = flow.leads[index] | 1 << index
     handlers = enumerate(frame.body.handlers)
     return flow.joins[index] == index and not any(
@@ -261,7 +267,23 @@ def _test_at(frame: InterpreterFrame, loop: Loop, index: int) -> LoopTest | None
     found = _ways(frame, index, None, 0)
     stays_if = flow.same[found.if_true] in loop.body
     start, out = (found.if_true, found.if_false) if stays_if else (found.if_false, found.if_true)
+    if _only_raises(frame, flow.same[out]) and _left_at(frame, loop):
+        return None  # an assertion: the loop ends by something else
     return LoopTest(stays_if, start, out, flow.alike(index), flow.alike(out), flow.live[index])
+
+
+def exits(frame: InterpreterFrame) -> frozenset[int]:
+    """The instructions at which the loop is left in whose test the frame stands."""
+    flow = flow_of(frame.code)
+    loop = flow.loop(flow.same[frame.ip - 1])
+    ways = [flow.alike(way) for way in (() if loop is None else _left_at(frame, loop))]
+    return frozenset[int]().union(*ways)
+
+
+def _left_at(frame: InterpreterFrame, loop: Loop) -> list[int]:
+    flow = flow_of(frame.code)
+    found = {way for each in loop.body for way in flow.successors[each]}.difference(loop.body)
+    return [way for way in found if way != EXIT and not _only_raises(frame, way)]
 
 
 def near(frame: InterpreterFrame, found: Ways, places: Sequence[int]) -> int:

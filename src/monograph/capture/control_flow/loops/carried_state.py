@@ -125,7 +125,7 @@ class CarriedState:
                 for (path, last), value in zip(self.born.items(), born, strict=True)
             }
         known |= self.texts | {path: known[first] for path, first in self.same.items()}
-        values = [_rebuilt(value, (n,), known) for n, value in enumerate(self.values)]
+        values = [rebuilt(value, (n,), known) for n, value in enumerate(self.values)]
         return values[: self.n_stack], values[self.n_stack :]
 
     def ended(self, frame: InterpreterFrame) -> tuple[list[Any], list[Any]]:
@@ -244,16 +244,17 @@ def _is_carriable(value: Any) -> bool:
 
 def _leaves(values: Sequence[Any], names: Sequence[str]) -> Iterator[_Leaf]:
     for n, (value, name) in enumerate(zip(values, names, strict=True)):
-        yield from _leaves_in(value, (n,), name)
+        yield from leaves_in(value, (n,), name)
 
 
-def _leaves_in(value: Any, path: Path, name: str) -> Iterator[_Leaf]:
+def leaves_in(value: Any, path: Path, name: str = "") -> Iterator[_Leaf]:
+    """What a value holds that is no container, and of what form containers are."""
     if type(value) not in CONTAINERS:
         yield _Leaf(path, value, name)
         return
     yield _Leaf((*path, -1), _shape_of(value), name)
     for n, item in enumerate(items_of(value)):
-        yield from _leaves_in(item, (*path, n), f"{name}[...]")
+        yield from leaves_in(item, (*path, n), f"{name}[...]")
 
 
 def _shape_of(container: Any) -> Any:
@@ -262,13 +263,13 @@ def _shape_of(container: Any) -> Any:
     return f"{type(container).__name__} {keys}"
 
 
-def _rebuilt(value: Any, path: Path, known: dict[Path, Any]) -> Any:
+def rebuilt(value: Any, path: Path, known: dict[Path, Any]) -> Any:
     """The value with what is carried in its place; the same object where nothing in it is."""
     if path in known:
         return known[path]
     if type(value) not in CONTAINERS:
         return value
-    items = [_rebuilt(item, (*path, n), known) for n, item in enumerate(items_of(value))]
+    items = [rebuilt(item, (*path, n), known) for n, item in enumerate(items_of(value))]
     if all(map(operator.is_, items, items_of(value))):
         return value
     return dict(zip(value, items, strict=True)) if isinstance(value, dict) else type(value)(items)
@@ -301,4 +302,4 @@ def _as_it_was(before: Any, now: Any) -> Any:
     return now.item()
 
 
-__all__ = ["CarriedState", "Path"]
+__all__ = ["CarriedState", "Path", "leaves_in", "rebuilt"]

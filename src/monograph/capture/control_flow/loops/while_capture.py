@@ -20,12 +20,12 @@ import torch
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.branches.branch_execution import move, run_round, run_round_of_for
-from monograph.bytecode.branches.branch_targets import condition_of
+from monograph.bytecode.branches.branch_targets import condition_of, exits
 from monograph.capture.control_flow.higher_order.operators import while_loop
 from monograph.capture.control_flow.loops.loop_capture import LoopCapture
-from monograph.capture.control_flow.loops.loop_returns import LoopReturns
+from monograph.capture.control_flow.loops.loop_exits import LoopExits
 from monograph.capture.recording.scalar_tensors import number_tensor
-from monograph.diagnostics import problem
+from monograph.diagnostics import MonographError, problem
 from monograph.integers import ge, lt
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
 
 _SELECT: Final = torch.ops.aten.select.int
+_OF_EXITS: Final = {"loop-carry-changes", "loop-leaves"}
 NAME: Final = "while"
 """How messages call the loop."""
 
@@ -47,15 +48,34 @@ def loop(recorder: Recorder, frame: InterpreterFrame, value: Any, test: LoopTest
 
     Raises: loop-carry-changes, branch-writes, branch-side-effect, and what an iteration refuses.
     """
-    return _WhileCapture(recorder, frame, test).record(value)
+    return _recorded(recorder, frame, value, test)
 
 
 def left_early(
     recorder: Recorder, frame: InterpreterFrame, source: SymbolicSequence, test: LoopTest
 ) -> Any:
     """Record a `for` that iterations leave, and put the frame behind it. Raises: as `loop`."""
-    begun = ge(source.count, 1)
-    return _WhileCapture(recorder, frame, test, source).record(to_sym(begun))
+    return _recorded(recorder, frame, to_sym(ge(source.count, 1)), test, source)
+
+
+def _recorded(
+    recorder: Recorder,
+    frame: InterpreterFrame,
+    value: Any,
+    test: LoopTest,
+    source: SymbolicSequence | None = None,
+) -> Any:
+    """Record the loop with the ways that leave it; if that is refused, without them."""
+    places = exits(frame)
+    try:
+        return _WhileCapture(recorder, frame, test, source, frozenset()).record(value)
+    except MonographError as refusal:
+        if refusal.diagnostic.name not in _OF_EXITS or places <= test.outs:
+            raise
+        try:
+            return _WhileCapture(recorder, frame, test, source, places - test.outs).record(value)
+        except MonographError:
+            raise refusal from None
 
 
 class _WhileCapture(LoopCapture[list[Any]]):
@@ -70,15 +90,17 @@ class _WhileCapture(LoopCapture[list[Any]]):
         recorder: Recorder,
         frame: InterpreterFrame,
         test: LoopTest,
-        source: SymbolicSequence | None = None,
+        source: SymbolicSequence | None,
+        stops: frozenset[int],
     ) -> None:
-        """`source` is what a `for` goes over."""
+        """`source` is what a `for` goes over; at `stops` an iteration ends, and leaves the loop."""
         name = NAME if source is None else "for"
         super().__init__(recorder, frame, test, name, makes_last=False)
         self.source = source
         self.slices = [] if source is None else source.slices(recorder)
         self.n_first = 1 if source is None else 2
-        self.returns = LoopReturns(recorder, self.writes.holds)
+        self.exits = LoopExits(recorder, self.writes.holds)
+        self.stops = stops
         self.begun: list[Any] = []
 
     def record(self, value: Any) -> Any:
@@ -93,16 +115,16 @@ class _WhileCapture(LoopCapture[list[Any]]):
             first, n_carried = self.n_first, self.n_first + len(carrying.carried)
             ended, left = ended[:n_carried], ended[n_carried : len(begun)]
             stack, slots = carrying.state(ended[first:])
-            lasts = [*carrying.made, *self.returns.made]
-            shares = [*carrying.roots, *self.returns.roots]
-            self.note_parts((), lasts, [*ended[first:], *left[1:]], shares)
+            lasts = [*carrying.made, *self.exits.made]
+            shares = [*carrying.roots, *self.exits.roots]
+            self.note_parts((), lasts, [*ended[first:], *left], shares)
             carrying.note_aliases(begun[first:n_carried], ended[first:], [*stack, *slots])
-            self.frame.leavings = self.returns.leaving(left, [*begun, *ended])
+            self.frame.leavings = self.exits.leaving(left, [*begun, *ended])
         return move(self.frame, self.test.out, stack, slots)
 
     def _record_once(self, first: Any) -> list[Any]:
         number = [] if self.source is None else [number_tensor(0, torch.int64)]
-        self.begun = [first, *number, *self.carrying.begin(), *self.returns.begin()]
+        self.begun = [first, *number, *self.carrying.begin(), *self.exits.begin()]
         return while_loop(
             self.recorder,
             lambda going, *_: going.clone(),
@@ -115,14 +137,14 @@ class _WhileCapture(LoopCapture[list[Any]]):
         """Run one iteration; returns whether another comes, and what is carried into it."""
         number, given = (None, given) if self.source is None else (given[0], given[1:])
         n_carried = len(self.carrying.carried)
-        region = self.begin_iteration(given[n_carried + self.returns.count :])
+        region = self.begin_iteration(given[n_carried + self.exits.count :])
         state = self.carrying.begin_iteration(given[:n_carried])
-        run = partial(run_round, self.frame, self.test, *state)
+        run = partial(run_round, self.frame, self.test, *state, self.stops)
         if self.source is not None:
             value = self._value(self.source, number)
-            run = partial(run_round_of_for, self.frame, self.test, *state, value)
+            run = partial(run_round_of_for, self.frame, self.test, *state, value, self.stops)
         end = self.check_end(self.run(run), "joined", "returned")
-        returned, more = self.returns.ended(end)
+        returned, more = self.exits.ended(end)
         if end.kind == "returned" and not end.frame.leavings:
             going, values = returned.logical_not(), given[:n_carried]
         else:
