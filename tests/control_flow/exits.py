@@ -58,7 +58,7 @@ def asserts_in_rounds(x):
     """An assertion of two parts."""
     n = 0
     while x.sum() < 40:
-        assert x[0] > 0 and x[1] > 0, "negative"
+        assert (x[0] > 0) & (x[1] > 0), "negative"
         x = x * 2
         n += 1
     return x, n

@@ -140,6 +140,11 @@ class CarriedState:
             if slot >= 0 and before is MISSING and not is_last and not self.read >> slot & 1:
                 values[n] = MISSING
         ended = {leaf.path: leaf for leaf in _leaves(values, self.names)}
+        parted = [path for path, first in self.same.items() if not _is_one(ended, path, first)]
+        if parted:
+            self.carried += parted
+            self.same = {path: self.same[path] for path in self.same if path not in parted}
+            raise Restart("carry")
         self._find_more(ended)
         self.made = [_as_tensor(ended[path].value) for path in self.carried]
         return self.made, [_as_tensor(ended[path].value) for path in self.born]
@@ -170,11 +175,6 @@ class CarriedState:
 
     def _find_more(self, ended: dict[Path, _Leaf]) -> None:
         """Carry what differs and was not known to."""
-        parted = [path for path, first in self.same.items() if not _is_one(ended, path, first)]
-        if parted:
-            self.carried += parted
-            self.same = {path: self.same[path] for path in self.same if path not in parted}
-            raise Restart("carry")
         if ended.keys() != self.leaves.keys():
             different = next(iter(ended.keys() ^ self.leaves.keys()))
             leaf = ended.get(different) or self.leaves[different]
@@ -234,8 +234,8 @@ class CarriedState:
 
 def _is_one(leaves: dict[Path, _Leaf], path: Path, other: Path) -> bool:
     """Whether one tensor stands in both places."""
-    value = leaves[path].value
-    return isinstance(value, torch.Tensor) and value is leaves[other].value
+    value = leaves[path].value if path in leaves else None
+    return isinstance(value, torch.Tensor) and other in leaves and value is leaves[other].value
 
 
 def _is_carriable(value: Any) -> bool:

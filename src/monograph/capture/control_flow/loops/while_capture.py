@@ -21,6 +21,7 @@ from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode.branches.branch_execution import move, run_round, run_round_of_for
 from monograph.bytecode.branches.branch_targets import condition_of, exits
+from monograph.capture.caught_refusals import answered
 from monograph.capture.control_flow.higher_order.operators import while_loop
 from monograph.capture.control_flow.loops.loop_capture import LoopCapture
 from monograph.capture.control_flow.loops.loop_exits import LoopExits
@@ -73,9 +74,12 @@ def _recorded(
         if refusal.diagnostic.name not in _OF_EXITS or places <= test.outs:
             raise
         try:
-            return _WhileCapture(recorder, frame, test, source, places - test.outs).record(value)
-        except MonographError:
+            moved = _WhileCapture(recorder, frame, test, source, places - test.outs).record(value)
+        except MonographError as other:
+            answered(other)
             raise refusal from None
+        answered(refusal)
+        return moved
 
 
 class _WhileCapture(LoopCapture[list[Any]]):
