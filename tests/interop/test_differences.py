@@ -232,6 +232,41 @@ def test_what_is_named_otherwise_is_argued():
     torch.testing.assert_close(draft.module()(X), X * 2 + 1)
 
 
+class Normalised(nn.Module):
+    """Trains; gradients do not flow through the half of it; reads a number."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(2)
+
+    def forward(self, x, i):
+        """Normalise twice."""
+        with torch.no_grad():
+            y = x * 2
+        return self.norm(self.norm(x + y)) + i.item()
+
+
+def test_graphs_that_differ_are_argued():
+    """Metadata, calls, regions and copies."""
+    program = export(Normalised(), (torch.randn(3, 2), torch.tensor(2)))
+    (item,) = [node for node in program.graph.nodes if node.name == "item"]
+    assert 'node.meta["unbacked_bindings"]' in PAGE
+    assert "unbacked_bindings" not in item.meta
+    assert item.meta["val"].node.expr in program.range_constraints
+    assert "each call: `a`, `a@1`" in PAGE
+    assert [each.fqn for each in program.module_call_graph] == ["", "norm", "norm@1"]
+    lowered = program.run_decompositions()
+    assert "gradients are those of eager code" in PAGE
+    assert "wrap_with_set_grad_enabled" in str(lowered.graph)
+    assert "copies of them, which the backward pass may keep" in PAGE
+    assert "aten.clone" in str(lowered.graph)
+    x = torch.randn(3, 2, requires_grad=True)
+    (lowered.module()(x, torch.tensor(2)) ** 2).sum().backward()
+    negative = export(nn.ReLU(), (torch.ones(3, 2),), dynamic_shapes=({-2: Dim("n")},))
+    assert negative.module()(input=torch.ones(5, 2)).shape == (5, 2)
+    assert '`{-1: Dim("n")}`' in PAGE
+
+
 class Twice(nn.Module):
     """Calls a module with several graphs."""
 

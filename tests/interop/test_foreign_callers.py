@@ -133,3 +133,5 @@ def test_a_program_is_none_of_torchs(program):
         program.anything  # noqa: B018 - it is asked for
     with pytest.raises(AttributeError, match=r"program\.to_torch\(\)"):
         program._state_dict  # noqa: B018 - as tools ask for it
+    with pytest.raises(AttributeError, match=r"program\.report"):
+        program._report  # noqa: B018 - as torch.export's documents do

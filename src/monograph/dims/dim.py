@@ -32,7 +32,10 @@ class DimHint:
         return DimHint(self.mode, min, max)
 
     def __repr__(self) -> str:
-        return f"Dim.{self.mode}"
+        limits = [
+            f"{end}={n}" for end, n in (("min", self.min), ("max", self.max)) if n is not None
+        ]
+        return f"Dim.{self.mode}" + f"({', '.join(limits)})" * bool(limits)
 
 
 class Dim:
@@ -86,6 +89,10 @@ class DerivedDim:
     root: Dim
     coefficient: int
     offset: int
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.coefficient, int) and isinstance(self.offset, int)):  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
+            raise TypeError(f"a size is derived from `{self.root}` with whole numbers")
 
     @property
     def __name__(self) -> str:

@@ -53,8 +53,8 @@ def composite_formula(overload: OpOverload) -> Callable[..., Any]:
     return overload.decompose
 
 
-def composite_operators(namespace: str) -> list[OpOverload]:
-    """All composite operators of a namespace (`_dispatch_get_registrations_for_dispatch_key`).
+def composite_operators() -> list[OpOverload]:
+    """All composite operators (`_dispatch_get_registrations_for_dispatch_key`).
 
     Those written in Python have their body beside a formula.
     """
@@ -63,7 +63,7 @@ def composite_operators(namespace: str) -> list[OpOverload]:
     for qualified in sorted(names):
         home, _, name = qualified.partition("::")
         packet_name, _, overload_name = name.partition(".")
-        packet = getattr(torch.ops.aten, packet_name, None) if home == namespace else None
+        packet = getattr(getattr(torch.ops, home), packet_name, None)
         overload = getattr(packet, overload_name or "default", None)
         if overload is not None:
             found.append(overload)
@@ -72,7 +72,7 @@ def composite_operators(namespace: str) -> list[OpOverload]:
         for each in global_decomposition_table["post_autograd"]
         if isinstance(each, OpOverload) and DispatchKey.CompositeImplicitAutograd in each.py_kernels
     )
-    return [*found, *(each for each in in_python if each.namespace == namespace)]
+    return [*found, *in_python]
 
 
 def is_core(overload: OpOverload) -> bool:

@@ -53,6 +53,11 @@ PRIVATE: Final = frozenset(
     }
 )
 """What tools read of torch's programs."""
+OTHERWISE: Final = {
+    "_report": ": use `program.report`",
+    "_transform_do_not_use": ": use `program.transform(rewrite)`",
+}
+"""What people read of them."""
 
 
 def refuse_foreign_caller(program: object) -> None:
@@ -72,7 +77,7 @@ def refuse_foreign_caller(program: object) -> None:
 
 def missing(program: object, name: str) -> AttributeError:
     """What to raise for an attribute that a program has not."""
-    text = f"a program of monograph has no attribute {name!r}"
+    text = f"a program of monograph has no attribute {name!r}{OTHERWISE.get(name, '')}"
     frame = sys._getframe(2)
     if name in PRIVATE:
         text += ", which is private to torch.export's"

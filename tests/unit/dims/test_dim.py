@@ -25,7 +25,21 @@ def test_dims_share_a_range():
 def test_hints_may_have_a_range():
     """And print as they are written."""
     assert Dim.DYNAMIC(min=2, max=4) == DimHint("DYNAMIC", 2, 4)
-    assert repr(Dim.AUTO) == "Dim.AUTO"
+    hints = (Dim.AUTO, Dim.AUTO(max=4), Dim.DYNAMIC(min=2, max=4), Dim.STATIC)
+    text = "(Dim.AUTO, Dim.AUTO(max=4), Dim.DYNAMIC(min=2, max=4), Dim.STATIC)"
+    assert repr(hints) == text
+    assert eval(text, {"Dim": Dim}) == hints
+
+
+@pytest.mark.parametrize(
+    "derive",
+    [lambda n: n * "x", lambda n: n + "x", lambda n: 2.5 * n, lambda n: n / 2, lambda n: n - n],
+)
+def test_sizes_are_derived_with_whole_numbers(derive):
+    """Of a name and of what is derived of one."""
+    for each in (Dim("n"), 2 * Dim("n")):
+        with pytest.raises(TypeError):
+            derive(each)
 
 
 @pytest.mark.parametrize("make", [Dim, lambda name, **ends: Dim.DYNAMIC(**ends)])

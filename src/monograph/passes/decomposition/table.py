@@ -117,7 +117,7 @@ class DecompositionTable(MutableMapping[Any, "Callable[..., Any]"]):
 
     def __iter__(self) -> Iterator[Any]:
         known = {**self._own, **OF_USERS, **FORMULAS, **core_formulas()}
-        known |= dict.fromkeys(composite_operators("aten"))
+        known |= dict.fromkeys(composite_operators())
         return (operator for operator in known if operator in self)
 
     def __len__(self) -> int:

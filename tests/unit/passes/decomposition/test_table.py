@@ -425,3 +425,16 @@ def test_outputs_keep_their_names():
         lowered.graph.lint()
         x = torch.randn(4, 3)
         torch.testing.assert_close(lowered.module()(x), module(x))
+
+
+def test_composite_operators_of_users_are_listed():
+    """What is in the table is among what it lists, as torch.export's is."""
+    library = torch.library.Library("listed", "FRAGMENT")
+    library.define("sine(Tensor x) -> Tensor")
+    library.impl("sine", torch.sin, "CompositeImplicitAutograd")
+    operator, table = torch.ops.listed.sine.default, monograph.default_decompositions()
+    assert operator in table
+    assert operator in list(table)
+    del table[operator]
+    assert operator not in list(table)
+    assert all(each in table for each in list(table)[::7])
