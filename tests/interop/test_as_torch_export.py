@@ -198,6 +198,7 @@ class Positions(torch.nn.Module):
 
     def forward(self, x):
         rows, columns = x.shape[1], x.shape[2]
+        torch._assert(rows >= 2, f"{rows} rows are too few")  # a text that plain Python makes
         if rows * columns == 16 and rows == columns:
             table = self.table
         else:

@@ -158,10 +158,10 @@ def _captured(is_draft: bool, given: Mapping[str, Any]) -> torch.export.Exported
     )
     program: ExportedProgram = exported()
     if any(_sides_differ(node) for node in calls(program.graph_module)):
-        # The way of the example, with a guard, as torch.export has it. Where that is no way, what
-        # torch cannot lower is still a program that runs.
+        # The way of the example, with a guard, as torch.export has it, of code that was interpreted
+        # as this was. Where that is no way, what torch cannot lower is still a program that runs.
         with suppress(MonographError):
-            program = exported(control_flow="refuse")
+            program = exported(strict=True, control_flow="refuse")
     theirs = unchecked(program)
     conditions = [each for each in unsaid(program) if each not in _SAID]
     _SAID.update(conditions)
