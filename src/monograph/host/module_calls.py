@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
 
@@ -107,21 +109,28 @@ def is_plain_layer(module: torch.nn.Module) -> bool:
 
 
 def functional_is_original() -> bool:
-    """Whether nobody has put a function of their own into `torch.nn.functional`."""
+    """Whether nobody but this package has put a function into `torch.nn.functional`."""
     functional: Any = vars(torch.nn.functional)
     if functional == _FOUND:
         return True
     folder = torch.__file__.removesuffix("__init__.py")
     for each in functional.values():
-        if type(each) is FunctionType and not each.__code__.co_filename.startswith(folder):
+        found = getattr(each, "__wrapped__", each) if _is_override(each) else each
+        if type(found) is FunctionType and not found.__code__.co_filename.startswith(folder):
             return False
     _FOUND.clear()
     _FOUND.update(functional)
     return True
 
 
+def _is_override(function: Any) -> bool:
+    is_function = type(function) is FunctionType
+    return is_function and function.__code__.co_filename.startswith(_OURS)
+
+
+_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 _FOUND: Final[dict[str, Any]] = {}
-"""What was there when all was PyTorch's own."""
+"""What was there when all was PyTorch's own, or overridden by this package."""
 
 
 def conversion_of(

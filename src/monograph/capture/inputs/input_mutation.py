@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.flags import has_attributes
+from monograph.abstract.flags import ATTRIBUTES, has_attributes
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.example_inputs import CONSTANTS, flattened
 from monograph.capture.inputs.mutation_spec import (
@@ -119,7 +119,7 @@ class Given:
     def aftermath(self, result: Any) -> Aftermath:
         """What became of the objects in a run that returned `result`."""
         given = [each for each in self._leaves if isinstance(each, AbstractTensor)]
-        lost: list[Any] = [*filter(has_attributes, given)]
+        lost: list[Any] = [*filter(has_attributes, filter(ATTRIBUTES.__get__, given))]
         if not self._known:
             return Aftermath(lost=tuple(lost))
         changed = [known for known in self._known.values() if known.is_changed()]
