@@ -28,8 +28,6 @@ CHECKER: Final[tuple[Any, str]] = (torch, "_check_with")
 """What `torch._check` and its relatives call with an error's type, a condition and a text."""
 FUNCTIONAL: Final[Any] = getattr(torch._C, "_nn")  # noqa: B009 - the stubs do not list it
 """What functions of `torch.nn.functional` in Python call."""
-FUNCTIONAL: Final[Any] = getattr(torch._C, "_nn")  # noqa: B009 - the stubs do not list it
-"""What functions of `torch.nn.functional` in Python call."""
 ASSERT: Final[Any] = torch._assert
 CHECK: Final[Any] = torch._check
 SAYING: Final[tuple[Any, ...]] = (ASSERT, torch.autograd.profiler.record_function.__init__)

@@ -90,8 +90,9 @@ def _with_sizes(original: Any) -> Any:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         recorder = listening()
-        symbolic = recorder is not None and _is_symbolic((*args, *kwargs.values()))
-        if not symbolic or not is_plain_recording():
+        if recorder is None or not _is_symbolic((*args, *kwargs.values())):
+            return original(*args, **kwargs)
+        if not is_plain_recording():
             return original(*args, **kwargs)
         named = {k: each for k, each in kwargs.items() if (k, each) != ("requires_grad", False)}
         numbers = {name: _plain(each) for name, each in named.items()}

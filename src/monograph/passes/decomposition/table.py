@@ -279,13 +279,15 @@ def _istft(
     return_complex: bool = False,  # noqa: FBT001, FBT002
 ) -> Any:
     """PyTorch's formula, which asks if the length is beyond what the frames say, of these alone."""
-    hop, said = n_fft // 4 if hop_length is None else hop_length, length
+    hop: Any = n_fft // 4 if hop_length is None else hop_length
+    said: Any = None
     if length is not None:
         end = n_fft + hop * (input.shape[-1] - 1)
         said = torch.sym_min(length, end - n_fft // 2 if center else end)
     rest = (hop, win_length, window, center, normalized, onesided, said, return_complex)
     signal = composite_formula(aten.istft.default)(input, n_fft, *rest)
-    return signal if said is length else torch.nn.functional.pad(signal, (0, length - said))
+    is_whole = length is None or said is length
+    return signal if is_whole else torch.nn.functional.pad(signal, (0, length - said))
 
 
 FORMULAS: dict[Any, Callable[..., Any]] = {
