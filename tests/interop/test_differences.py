@@ -165,6 +165,12 @@ RAISES = [
     (lambda: export(Picks(), (X, X)).module()(X), "`ValueError` of another structure"),
     (lambda: sized(torch.ones(5, 5)), "`torch.sym_ite` of sizes"),
     (
+        lambda: export(Model(lambda _, d: [*d.values()]), ({"a": X, "b": X},)).module()(
+            {"b": X, "a": X}
+        ),
+        "keys and their order are part of the contract",
+    ),
+    (
         lambda: export(Model(lambda _, x: x.tolist()), (X.int(),)).module()(X.long()),
         "dtypes are always checked",
     ),
