@@ -61,7 +61,7 @@ def held_in_deque(x):
     return p[0] * 2, y
 
 
-@branching(*ALL, refused="write-after-branch")
+@branching(*ALL)
 def held_in_generator(x):
     """A generator that stands still."""
     y = x * 1

@@ -226,9 +226,12 @@ def _stop(frame: InterpreterFrame, _: None) -> Mark:
 
 def move(frame: InterpreterFrame, join: int, stack: Sequence[Any], slots: Sequence[Any]) -> Mark:
     """Go on from where the ways join, with this state."""
-    if frame.interpreter.clones:
-        stack = [standing(frame.interpreter, each) for each in stack]
-        slots = [standing(frame.interpreter, each) for each in slots]
+    if frame.interpreter.clones:  # its own are none of a copy's, which is merged into it
+        own = {*map(id, frame.stack), *map(id, frame.slots)}
+        stack, slots = (
+            [each if id(each) in own else standing(frame.interpreter, each) for each in values]
+            for values in (stack, slots)
+        )
     frame.stack[:] = stack
     frame.slots[:] = slots
     frame.ip = join
