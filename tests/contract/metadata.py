@@ -64,6 +64,43 @@ def put_on_another_name(x):
     return a * getattr(a, "factor", 1)
 
 
+def twice(*sizes):
+    """One tensor in two places."""
+    x = m(*sizes)
+    return x, x
+
+
+@probe(
+    "overlap",
+    lambda: (m(3, 4), m(3, 4)),
+    calls={"one": lambda: twice(3, 4), "one of nothing": lambda: twice(3, 0)},
+    shapes=lambda dim: ({0: dim.AUTO, 1: dim.AUTO}, {0: dim.AUTO, 1: dim.AUTO}),
+)
+def turned_beside_another(x, y):
+    """They may be one tensor, also where that has no memory."""
+    x.t_()
+    return y.view(y.shape)
+
+
+@probe("overlap", lambda: (m(4, 4),), calls=CALLS, refused=("outside-read",))
+def tried_on_a_part_of_itself(x):
+    """PyTorch refuses some such writes, which the module's own handler catches."""
+    y = x * 2
+    try:
+        y.add_(y[::4])
+    except RuntimeError:
+        return x
+    return y
+
+
+@probe("layout", lambda: (m(3, 4),), calls=CALLS)
+def leaf_written_as_ints(x):
+    """No view of floats as ints is one to autograd."""
+    y = x.detach().clone().requires_grad_()
+    y.view(torch.int32).zero_()
+    return y * 3, y.view(torch.int32).is_leaf
+
+
 @probe("overlap", lambda: (m(3, 4),), calls=CALLS)
 def lifted(x):
     """What PyTorch's own constructors call last gives the very tensor, also if code calls it."""

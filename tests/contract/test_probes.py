@@ -13,6 +13,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     effects,
     environment_answers,
     gradients,
+    hostile,
     layouts,
     lowered,
     lowering_properties,

@@ -333,6 +333,7 @@ def _install() -> None:
     for owner, number in STANDS_FOR.items():
         owner.__array_ufunc__ = _to_numpy_of(owner)
         owner.__new__ = _made_of(owner, number)
+        owner.__dir__ = _for_ours(owner, "__dir__", lambda _, number=number: dir(number))
         for name in dir(number):
             if name in _EXACT or name in _FIXED:
                 function = _EXACT.get(name) or (

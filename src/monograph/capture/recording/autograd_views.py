@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from torch.fx.node import Node
 
     from monograph.abstract.aliasing import Results
+    from monograph.abstract.tensor_type import TensorType
 
     Abstract = Callable[[torch.Tensor], AbstractTensor]
 
@@ -42,6 +43,11 @@ GAVE_ITSELF: Final = "whether `{}` gave back its argument"
 
 def _unwatched(_: AbstractTensor) -> None:
     """Nobody compares objects where nobody sees it."""
+
+
+def _has_history(made: AbstractTensor, t: TensorType) -> bool:
+    """Whether autograd takes it for a view: no view of floats as ints is one."""
+    return is_differentiable(made.tensor_type.dtype) or not is_differentiable(t.dtype)
 
 
 class Lineage:
@@ -86,7 +92,7 @@ class Lineage:
                 found = table.results(t, each.tensor_type, args, kwargs, lies=False)
             if found != FRESH:
                 each.view_of = source.storage_root
-            if Result.FRESH not in found:
+            if Result.FRESH not in found and _has_history(each, t):
                 self.join(each, source)
                 if each.tensor_type.requires_grad is not t.requires_grad:
                     each.tensor_type = with_requires_grad(each.tensor_type, t.requires_grad)

@@ -141,6 +141,9 @@ def _note_tried_write(
     recorder: Recorder, target: object, tensors: Sequence[AbstractTensor], origin: Any
 ) -> None:
     noted = recorder.answers_noted
+    if any(_may_overlap(tensors[0], each) for each in tensors[1:]):
+        because = "whether views of one tensor overlap"
+        raise problem("outside-read", at=origin, what="except", because=because)
     subject, *others = [noted.owner(each) for each in tensors]
     if subject is None:
         return
@@ -171,13 +174,24 @@ def note_written_late(recorder: Recorder, tensor: AbstractTensor) -> None:
     recorder.answers_noted.keep_apart(tensor.storage_root)
 
 
+def _may_overlap(written: AbstractTensor, other: AbstractTensor) -> bool:
+    """Whether a tensor may be part of what is written, or the other way round."""
+    one, two = written.tensor_type, other.tensor_type
+    if written.storage_root is not other.storage_root or one == two:
+        return False
+    return not (known(le(_end(one), two.offset)) or known(le(_end(two), one.offset)))
+
+
 def _is_within(tensor: AbstractTensor, made: AbstractTensor) -> bool:
     """Whether a result certainly lies in the memory that the elements of a tensor take up."""
-    given, t = tensor.tensor_type, made.tensor_type
-    last = t.offset + 1
-    for size, stride in zip(t.shape, t.stride(), strict=True):
-        last = last + (size - 1) * stride
-    return is_dense(given) and known(le(last, given.offset + given.numel())) is True
+    given = tensor.tensor_type
+    is_known = known(le(_end(made.tensor_type), given.offset + given.numel())) is True
+    return is_dense(given) and is_known
+
+
+def _end(t: TensorType) -> Any:
+    """Where the memory of the elements ends."""
+    return t.offset + 1 + sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True))
 
 
 def _is_tried(node: Node) -> bool:

@@ -433,9 +433,9 @@ def _static_attribute(original: Any) -> Any:
     """The attribute of a tensor, whose class has a `__dict__` that asks."""
 
     @functools.wraps(original)
-    def getattr_static(obj: Any, attr: str, *default: Any) -> Any:
+    def getattr_static(obj: Any, attr: str, *args: Any, **kwargs: Any) -> Any:
         own = vars(obj) if isinstance(obj, AbstractTensor) else {}
-        return own[attr] if attr in own else original(obj, attr, *default)
+        return own[attr] if attr in own else original(obj, attr, *args, **kwargs)
 
     return getattr_static
 

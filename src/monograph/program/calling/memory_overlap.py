@@ -31,7 +31,8 @@ def meets(leaves: Sequence[Any], involved: Sequence[int], pairs: Pairs) -> bool:
             break
         reached = max(reached, end)
     else:
-        return False
+        if len({id(leaves[index]) for index in involved}) == len(involved):
+            return False
     return any(overlap(leaves[one], leaves[other]) for one, other in pairs)
 
 
@@ -41,10 +42,10 @@ def _enclosing(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether some byte belongs to both tensors."""
+    """Whether some byte belongs to both tensors, or they are one, which may have none."""
     (start, end), (begin, stop) = span(one), span(other)
     if start >= stop or begin >= end:
-        return False
+        return one is other
     first, last = min(start, begin), max(end, stop)
     unit = math.gcd(one.element_size(), other.element_size(), start - begin)
     if last - first > unit * (1 << 28):
