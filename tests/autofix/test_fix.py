@@ -48,8 +48,9 @@ class Model(torch.nn.Module):
     "sorted": """
 class Model(torch.nn.Module):
     def forward(self, x):
-        low, high = sorted([x.mean(), x.amax()])
-        return x * (high - low)
+        a = x.flatten()
+        a = sorted([a[0], a[1], a[2], a[3], a[4], a[5], a[6]])
+        return x * (a[6] - a[0])
 """,
     "operator": """
 @torch.library.custom_op("fixed::{name}", mutates_args=())
@@ -81,8 +82,9 @@ class Model(torch.nn.Module):
 
     def forward(self, x):
         x = self.block(x)
-        low, high = sorted([x.mean(), x.max()])
-        return x * (high - low)
+        a = x.flatten()
+        a = sorted([a[0], a[1], a[2], a[3], a[4], a[5], a[6]])
+        return x * (a[6] - a[0])
 """,
 }
 MAKE = "\n\ndef make():\n    return Model(), (torch.randn(4, 4),)\n"

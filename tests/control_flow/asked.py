@@ -249,10 +249,31 @@ def largest_of_tensors(x):
     return max(x[0], x[1], x[2]) - min(x[0], x[1])
 
 
-@branching(UP, DOWN, ZERO, MIXED, refused="data-dependent-branch")
+@branching(*ALL, stock=False)
 def sorted_tensors(x):
     """Python's own `sorted`."""
     return torch.stack(sorted([x[0], x[1], x[2]]))
+
+
+@branching(*ALL, stock=False)
+def sorted_by_key(x):
+    """The same tensors, in another order, and as they were where that says nothing."""
+    rows = sorted([x * 2, x.abs(), -x], key=lambda each: each.sum(), reverse=True)
+    return torch.stack(rows), sorted(range(3), key=lambda i: x[i])
+
+
+@branching(UP, DOWN, ZERO, MIXED, refused="data-dependent-branch")
+def sorted_in_place(x):
+    """A list that sorts itself, in C, which tells who changes it meanwhile."""
+    items = [x[0], x[1] * 2, x[2], torch.tensor(1.0)]
+    items.sort()
+    return torch.stack(items)
+
+
+@branching(UP, DOWN, ZERO, MIXED, refused="data-dependent-branch")
+def many_sorted(x):
+    """More than a few."""
+    return torch.stack(sorted([x[i % 3] * i for i in range(7)]))
 
 
 @branching(UP, DOWN, ZERO)

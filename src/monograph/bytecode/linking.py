@@ -11,6 +11,7 @@ from monograph.bytecode.evaluation.frame import MISSING, Body
 from monograph.bytecode.evaluation.tracebacks import is_ours
 from monograph.bytecode.instructions import CANONICAL
 from monograph.bytecode.opcodes import HANDLERS
+from monograph.bytecode.polyfills.in_python import sum_
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -19,6 +20,9 @@ __all__ = ["link"]
 
 _NATIVE_FILES = frozenset({abc.ABCMeta.__instancecheck__.__code__.co_filename})
 """Thin covers of C functions, which look at the frames of CPython that call them."""
+
+_IN_PYTHON = sum_.__code__.co_filename
+"""What of ours is interpreted, and may call itself."""
 
 _SPECIAL_PARAMETERS = 0x04 | 0x08
 """The flags of `*args` and `**kwargs`."""
@@ -44,5 +48,6 @@ def link(code: CodeType) -> Body:
         },
         n_plain=code.co_argcount if is_plain else -1,
         empty=[MISSING] * len(decoded.slots),
-        is_native=code.co_filename in _NATIVE_FILES or is_ours(code),
+        is_native=code.co_filename in _NATIVE_FILES
+        or (is_ours(code) and code.co_filename != _IN_PYTHON),
     )

@@ -21,8 +21,8 @@ TORCH: Final = _folder(torch)
 OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 INTERPRETER: Final = f"{OURS}bytecode{os.sep}"
 """What interprets user code, and calls for it."""
-_GENERATION: Final = f"{OURS}generation{os.sep}"
-"""What calls a library's model in the user's place."""
+_INSTEAD: Final = (f"{OURS}generation{os.sep}", f"{INTERPRETER}polyfills{os.sep}in_python.py")
+"""What calls a library's model in the user's place, and what stands for builtins."""
 _NATIVE: Final = (OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
 _CALLS_USER_CODE: Final = (
     "nn/modules/",
@@ -60,7 +60,7 @@ def is_entered(file: str, name: str) -> bool:
     it, and what it answers is noted in any case. Nor what starts debuggers.
     """
     if file.startswith(_NATIVE):
-        return file.startswith(_GENERATION)
+        return file.startswith(_INSTEAD)
     if file.startswith(TORCH):
         inside = file.removeprefix(TORCH).replace(os.sep, "/")
         if inside == _MODULE:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import sys
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode.evaluation.calling import call, call_function, call_native, interpret_always
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.special_methods import SIMPLE, find_special, lookup, ours
-from monograph.bytecode.polyfills.in_python import all_, any_, extreme, sum_
+from monograph.bytecode.polyfills.in_python import all_, any_, extreme, ordered, sum_
 from monograph.bytecode.polyfills.registry import polyfill
 from monograph.bytecode.semantics.iteration import (
     END,
@@ -86,6 +87,8 @@ def in_order(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) 
     if len(args) != 1:
         return call_native(interpreter, sorted, args, kwargs)
     values = _listed(interpreter, args[0])
+    if _are_few(values, kwargs):
+        return _few_in_order(interpreter, values, **kwargs)
     return call_native(interpreter, sorted, [values], _sorting(interpreter, values, kwargs))
 
 
@@ -94,6 +97,25 @@ def sort(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> A
     """Sort a list in place."""
     tell_contents(interpreter, args[0])
     return call_native(interpreter, list.sort, args, _sorting(interpreter, args[0], kwargs))
+
+
+_MOST: Final = 6 if sys.version_info < (3, 13) else 2
+"""So many values are compared by Python of ours, which can take both ways of a comparison."""
+
+
+def _are_few(values: list[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether a list is sorted by `ordered`: what C would compare is not simple."""
+    few = 1 < len(values) <= _MOST and kwargs.keys() <= {"key", "reverse"}
+    return few and (kwargs.get("key") is not None or not _are_simple(values))
+
+
+def _few_in_order(
+    interpreter: ThreadState, values: list[Any], *, key: Any = None, reverse: Any = False
+) -> list[Any]:
+    backwards = -1 if truth(interpreter, reverse) else 1
+    keys = values if key is None else [call(interpreter, key, [each], {}) for each in values]
+    given = [values[::backwards], keys[::backwards]]
+    return interpret_always(interpreter, ordered, given)[::backwards]
 
 
 @ours
