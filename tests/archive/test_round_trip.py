@@ -29,9 +29,13 @@ TEXT_DIFFERS = {
     "input_transposed_in_place",
     "input_unsqueezed_in_place",
     "loop_over_rows",
+    "if_statement",
+    "sym_not",
     "ternary_and",
+    "ternary_chain",
     "ternary_equal",
     "ternary_not",
+    "ternary_numel",
 }
 EVERY = 4
 

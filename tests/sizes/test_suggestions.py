@@ -152,7 +152,7 @@ CASES = {
         rows((3,), (2,), (5,)),
         {"x": (dx,), "y": (dy,), "z": (Dim("n", max=90),)},
         {"dx": 'Dim("dx", max=90)', "dy": 'Dim("dy", max=90)', "n": "Dim.AUTO(max=90)"},
-        "{'x': (dx,), 'y': (dy,), 'z': (Dim.AUTO,)}",
+        "{'x': (dx,), 'y': (dy,), 'z': (Dim.AUTO(max=90),)}",
     ),
     "a sum of two in a line": (
         joined,

@@ -35,15 +35,7 @@ def quoted_name(name: str) -> str:
 
 def size_source(entry: Any) -> str:
     """One entry of a declaration: `batch`, `2*batch + 1`, `Dim.DYNAMIC(min=2)`, `4`, `None`."""
-    entry = from_torch(entry)
-    if isinstance(entry, DimHint):
-        ends = [
-            f"{name}={end}"
-            for name, end in (("min", entry.min), ("max", entry.max))
-            if end is not None
-        ]
-        return f"{entry!r}({', '.join(ends)})" if ends else repr(entry)
-    return repr(entry)
+    return repr(from_torch(entry))
 
 
 def declaration_source(spec: Any) -> str:

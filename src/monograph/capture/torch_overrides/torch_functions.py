@@ -112,7 +112,13 @@ def _in_order(overload: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tu
         first, *rest = rest
         ordered.append(named.pop(first.name, first.default_value))
     pairs = zip(parameters, ordered, strict=False)
-    return tuple([[n] * at.N if at.N and isinstance(n, torch.SymInt) else n for at, n in pairs])
+    return tuple([_as_given(at, n) for at, n in pairs])
+
+
+def _as_given(at: Any, value: Any) -> Any:
+    if at.N and isinstance(value, torch.SymInt):
+        return [value] * at.N
+    return list(value) if type(value) is tuple else value
 
 
 for _name in ("diagonal", "histc", "unfold"):
