@@ -84,9 +84,9 @@ def test_two_storages_of_one_memory():
 @pytest.mark.parametrize("make", [lambda: torch.zeros(0), lambda: torch.zeros(3, device="meta")])
 def test_what_has_no_memory_meets_nothing(make):
     """Tensors without elements, and tensors without data."""
-    tensor = make()
-    assert not overlap(tensor, tensor)
-    assert not meets((tensor, tensor), (0, 1), ((0, 1),))
+    one, other = make(), make()
+    assert not overlap(one, other)
+    assert not meets((one, other), (0, 1), ((0, 1),))
 
 
 def test_a_default_device_changes_nothing():

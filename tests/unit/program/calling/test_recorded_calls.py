@@ -100,7 +100,7 @@ class Refusing(nn.Module):
     def forward(self, n, x):
         """The second line is refused."""
         y = self.held(n, x)
-        return y + hash(y.numpy().tobytes())
+        return y + hash(y.detach().numpy().tobytes())
 
 
 def test_a_refused_export_leaves_no_trace(strict):
