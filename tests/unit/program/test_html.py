@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 
+import numpy as np
 import torch
 
 import monograph
@@ -44,7 +45,7 @@ class Branches(torch.nn.Module):
 
 class Reads(torch.nn.Module):
     def forward(self, x):
-        return x + float(x.sum().numpy())
+        return x + float(np.median(x.numpy()))
 
 
 def exported():
