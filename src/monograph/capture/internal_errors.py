@@ -46,6 +46,7 @@ _STANDS_FOR: Final = {
     "StaticTensor": "abstract tensor",
     "SymbolicTensor": "abstract tensor",
     "AbstractTensor": "abstract tensor",
+    "AbstractArray": "abstract array",
 }
 _NAMES: Final = re.compile("|".join(rf"\b(?:torch\.)?{name}\b" for name in _STANDS_FOR))
 _NO_MEMORY: Final = re.compile(

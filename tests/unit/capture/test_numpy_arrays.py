@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from monograph import Dim, export
+from monograph.capture.numpy_arrays import UFUNCS
 from monograph.diagnostics import DataDependentError, MonographError
 
 
@@ -144,6 +145,40 @@ def test_functions_give_what_numpy_gives_at_other_sizes(name):
     assert n_compared >= 2
 
 
+SPECIAL = torch.tensor([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e30])
+BYTES = torch.tensor([0, 1, -1, 5, -7, 100, -128, 127]).to(torch.int8)
+
+
+class OfTwo(torch.nn.Module):
+    """A ufunc of arrays."""
+
+    def __init__(self, ufunc):
+        super().__init__()
+        self.ufunc = ufunc
+
+    def forward(self, *tensors):
+        arrays = [each.numpy() for each in tensors]
+        return torch.from_numpy(self.ufunc(*arrays[: self.ufunc.nin]))
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in")
+@pytest.mark.parametrize("ufunc", [each for each in UFUNCS if each is not np.matmul])
+def test_ufuncs_of_what_is_no_number_or_without_end(ufunc):
+    """All pairs of floats, of bytes with signs, and of truths."""
+    module, n_compared = OfTwo(ufunc), 0
+    for values in (SPECIAL, BYTES, torch.tensor([True, False])):
+        given = (values[:, None], values[None])
+        try:
+            expected = module(*given)
+            program = export(module, tuple(torch.ones_like(each) for each in given))
+        except (TypeError, ValueError, DataDependentError):  # NumPy's error, or by the values
+            continue
+        n_compared += 1
+        found = program.module()(*given)
+        torch.testing.assert_close(found, expected, equal_nan=True, rtol=1e-5, atol=1e-7)
+    assert n_compared
+
+
 def _written(x):
     a = x.numpy()
     a[:, 0] = 0
@@ -191,6 +226,8 @@ PROGRAMS = (
     lambda x: x[x.numpy()[:, 0] > 0],
     lambda x: x[x.numpy().argmax(0)],
     lambda x: torch.tensor([x.numpy().sum(), x.numpy().max()]),
+    lambda x: x.numpy().max() * x - (x.numpy().sum() < x).float(),
+    lambda x: torch.from_numpy(x.numpy()[(x.numpy()[:, 0] > 0).astype(np.uint8)]),
     lambda x: torch.as_tensor(np.add(x.numpy(), 1, out=x.numpy())),
 )
 INTERPRETED = (_branching, lambda x: np.sin(x) + 1, lambda x: np.greater(x, 0))
@@ -221,6 +258,8 @@ def test_arrays_share_memory_with_tensors(at, strict):
         lambda a: a.view(np.int32),
         lambda a: np.frombuffer(a.tobytes(), np.float32),
         lambda a: a[::-1],
+        lambda a: divmod(a, 2)[0],
+        lambda a: np.array([a[0, 0], 1.0], dtype="U8"),
         lambda a: a.astype(int) // a.astype(int),
     ],
 )

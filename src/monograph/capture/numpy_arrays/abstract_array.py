@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor import AbstractTensor
 
-__all__ = ["AbstractArray", "apply", "apply_ufunc", "wrapped"]
+__all__ = ["AbstractArray", "apply", "apply_ufunc", "values_of", "wrapped"]
 
 
 class AbstractArray:
@@ -132,7 +132,9 @@ class AbstractArray:
             name = self.__class__.__name__
             raise TypeError(f"'numpy.{name}' object does not support item assignment")
         try:
-            self.tensor[_key(key)] = operand(value, self)
+            given = operand(value, self)
+            is_tensor = isinstance(given, torch.Tensor)
+            self.tensor[_key(key)] = given.to(self.tensor.dtype) if is_tensor else given
         except NotRecorded:
             self._read("numpy.ndarray.__setitem__")[key] = value
 
@@ -298,7 +300,7 @@ def _key(key: Any) -> Any:
             raise NotRecorded
         return keys
     if type(key) is AbstractArray:
-        return key.item() if key.is_scalar else key.tensor
+        return key.item() if key.is_scalar else _places(key.tensor)
     if type(key) is list and all(type(each) is int for each in key):
         return torch.tensor(key)
     if isinstance(key, slice):
@@ -309,10 +311,15 @@ def _key(key: Any) -> Any:
     if isinstance(key, np.generic):
         return key.item()
     if isinstance(key, np.ndarray):
-        return torch.tensor(key)
+        return _places(torch.tensor(key))
     if key is None or key is Ellipsis or isinstance(key, int | torch.SymInt):
         return key
     raise NotRecorded
+
+
+def _places(indices: Any) -> Any:
+    """Indices of an array as a tensor has them: PyTorch takes bytes for a mask."""
+    return indices.long() if indices.dtype == torch.uint8 else indices
 
 
 # --- calls ---------------------------------------------------------------------------------------
@@ -345,7 +352,7 @@ def apply(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
     except NotRecorded:
         pass
     name = f"numpy.{getattr(function, '__name__', function)}()"
-    return function(*_values(args, name), **_values(dict(kwargs), name))
+    return function(*values_of(args, name), **values_of(dict(kwargs), name))
 
 
 def _bound(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[], Any]:
@@ -374,7 +381,7 @@ def apply_ufunc(
         return _elementwise(ufunc, method, inputs, **kwargs)
     except NotRecorded:
         name = f"numpy.{ufunc.__name__}()"
-        return getattr(ufunc, method)(*_values(inputs, name), **_values(kwargs, name))
+        return getattr(ufunc, method)(*values_of(inputs, name), **values_of(kwargs, name))
 
 
 def _elementwise(
@@ -458,15 +465,15 @@ def _reduced(ufunc: np.ufunc, array: Any, axis: Any = 0, **options: Any) -> Any:
     return _bound(function, (array,), options if whole else {"axis": axis, **options})()
 
 
-def _values(values: Any, reader: str) -> Any:
+def values_of(values: Any, reader: str) -> Any:
     """The same with values in place of abstract arrays."""
     if type(values) is AbstractArray:
         recorder: Any = values.tensor.recorder
         return recorder.read_data(values.tensor, reader)
     if type(values) in {list, tuple}:
-        return type(values)([_values(each, reader) for each in values])
+        return type(values)([values_of(each, reader) for each in values])
     if type(values) is dict:
-        return {key: _values(each, reader) for key, each in values.items()}
+        return {key: values_of(each, reader) for key, each in values.items()}
     return values
 
 
@@ -484,6 +491,8 @@ _BINARY: Final[Mapping[str, np.ufunc]] = {
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
 }
 _COMPARING: Final[Mapping[str, np.ufunc]] = {
     "lt": np.less,
@@ -506,8 +515,10 @@ _METHODS: Final = (
 )
 
 
-def _binary(ufunc: np.ufunc) -> Callable[..., Any]:
+def _binary(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def forward(self: AbstractArray, other: Any) -> Any:
+        if isinstance(other, torch.Tensor) and self.is_scalar:
+            return _operator(name)(self.item(), other)  # as tensors have it of numbers
         if isinstance(other, torch.Tensor):
             return NotImplemented  # as arrays leave it to what has a higher priority
         return apply_ufunc(ufunc, "__call__", (self, other), {})
@@ -515,14 +526,16 @@ def _binary(ufunc: np.ufunc) -> Callable[..., Any]:
     return forward
 
 
-def _reflected(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
-    function = getattr(operator, f"{name}_" if name in {"and", "or"} else name)
+def _operator(name: str) -> Callable[..., Any]:
+    return getattr(operator, f"{name}_" if name in {"and", "or"} else name)
 
+
+def _reflected(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def backward(self: AbstractArray, other: Any) -> Any:
         if not isinstance(other, torch.Tensor):
             return apply_ufunc(ufunc, "__call__", (other, self), {})
         if self.is_scalar:
-            return function(other, self.item())
+            return _operator(name)(other, self.item())
         array: Any = other.numpy()
         return apply_ufunc(ufunc, "__call__", (array, self), {}).tensor
 
@@ -548,12 +561,13 @@ def _method(function: Any) -> Callable[..., Any]:
 
 
 for _name, _ufunc in _BINARY.items():
-    setattr(AbstractArray, f"__{_name}__", _binary(_ufunc))
+    setattr(AbstractArray, f"__{_name}__", _binary(_name, _ufunc))
     setattr(AbstractArray, f"__r{_name}__", _reflected(_name, _ufunc))
     setattr(AbstractArray, f"__i{_name}__", _in_place(_ufunc))
 for _name, _ufunc in _COMPARING.items():
-    setattr(AbstractArray, f"__{_name}__", _binary(_ufunc))
+    setattr(AbstractArray, f"__{_name}__", _binary(_name, _ufunc))
 for _name, _ufunc in _UNARY.items():
     setattr(AbstractArray, f"__{_name}__", _unary(_ufunc))
+AbstractArray.__divmod__ = _binary("divmod", np.divmod)
 for _name in _METHODS:
     setattr(AbstractArray, _name, _method(getattr(np, _name)))

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.numpy_arrays.abstract_array import AbstractArray, apply, wrapped
+from monograph.capture.numpy_arrays.abstract_array import AbstractArray, apply, values_of, wrapped
+from monograph.capture.numpy_arrays.dispatch import NotRecorded
 from monograph.capture.numpy_arrays.dtypes import asked_dtype
 
 __all__ = ["array_of", "is_abstract", "tensor_of", "ufunc_of_tensors"]
@@ -38,21 +39,31 @@ def array_of(constructor: Any, data: Any, dtype: Any = None, **options: Any) -> 
         return joined if dtype is None else joined.astype(dtype, copy=False)
     if constructor.__name__ == "ascontiguousarray":
         data = AbstractArray(data.tensor.contiguous())
-    wanted = asked_dtype(dtype) or data.tensor.dtype
+    try:
+        wanted = asked_dtype(dtype) or data.tensor.dtype
+    except NotRecorded:
+        return constructor(data, dtype)
     tensor = data.tensor.to(wanted, copy=bool(is_copied) or data.is_scalar)
     return wrapped(tensor, is_scalar=False)
 
 
 def tensor_of(constructor: Any, data: Any, **options: Any) -> Any:
-    """`torch.tensor(data)`, `as_tensor`, `asarray` and `from_numpy` of abstract arrays."""
+    """`torch.tensor(data)`, `as_tensor`, `asarray` and `from_numpy` of abstract arrays.
+
+    Raises: value-read (a list with other numbers beside them).
+    """
+    follows = options.pop("requires_grad", False)
     if type(data) is not AbstractArray:
-        return torch.stack([tensor_of(torch.tensor, each, **options) for each in data])
+        if not all(map(is_abstract, data)):
+            data = values_of(data, f"torch.{constructor.__name__}()")
+            return constructor(data, requires_grad=follows, **options)
+        joined = torch.stack([tensor_of(torch.tensor, each, **options) for each in data])
+        return joined.requires_grad_() if follows else joined
     if constructor.__name__ == "from_numpy":
         if data.is_scalar:
             kind = data.__class__.__name__
             raise TypeError(f"expected np.ndarray (got numpy.{kind})")
         return data.tensor
-    follows = options.pop("requires_grad", False)
     copied = constructor.__name__ == "tensor" or bool(options.pop("copy", False)) or data.is_scalar
     made = data.tensor.to(**options, copy=copied) if options or copied else data.tensor
     return made.requires_grad_() if follows else made

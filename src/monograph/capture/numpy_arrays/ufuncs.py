@@ -26,8 +26,14 @@ def _real(function: Elementwise) -> Elementwise:
     return checked
 
 
-def _absolute(tensor: Any) -> Any:
-    return tensor.clone() if tensor.dtype == torch.bool else torch.abs(tensor)
+def _but_of_truths(function: Elementwise) -> Elementwise:
+    """Truths are as they are, of which PyTorch's operator has nothing."""
+    return lambda t: t.clone() if t.dtype == torch.bool else function(t)
+
+
+def _but_of_nan(function: Elementwise) -> Elementwise:
+    """What is no number stays none, where PyTorch's operator has zeros."""
+    return lambda t, *rest: torch.where(torch.isnan(t), t, function(t, *rest))
 
 
 _OF_COMPLEX: Final[dict[Any, Elementwise]] = {
@@ -38,7 +44,7 @@ _OF_COMPLEX: Final[dict[Any, Elementwise]] = {
     np.negative: torch.neg,
     np.positive: torch.clone,
     np.conjugate: torch.conj_physical,
-    np.absolute: _absolute,
+    np.absolute: _but_of_truths(torch.abs),
     np.equal: torch.eq,
     np.not_equal: torch.ne,
     np.exp: torch.exp,
@@ -52,12 +58,12 @@ _OF_REAL: Final[dict[Any, Elementwise]] = {
     np.remainder: torch.remainder,
     np.fmod: torch.fmod,
     np.reciprocal: torch.reciprocal,
-    np.sign: torch.sign,
+    np.sign: _but_of_nan(torch.sign),
     np.fabs: torch.abs,
     np.rint: torch.round,
-    np.floor: torch.floor,
-    np.ceil: torch.ceil,
-    np.trunc: torch.trunc,
+    np.floor: _but_of_truths(torch.floor),
+    np.ceil: _but_of_truths(torch.ceil),
+    np.trunc: _but_of_truths(torch.trunc),
     np.exp2: torch.exp2,
     np.expm1: torch.expm1,
     np.log: torch.log,
@@ -94,7 +100,7 @@ _OF_REAL: Final[dict[Any, Elementwise]] = {
     np.fmax: torch.fmax,
     np.fmin: torch.fmin,
     np.copysign: torch.copysign,
-    np.heaviside: torch.heaviside,
+    np.heaviside: _but_of_nan(torch.heaviside),
     np.isnan: torch.isnan,
     np.isinf: torch.isinf,
     np.isfinite: torch.isfinite,

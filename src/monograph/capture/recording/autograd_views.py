@@ -107,9 +107,8 @@ class Lineage:
         if found != ARGUMENT:
             self._doubted.append((source, made))
             return
-        ATTRIBUTES.__set__(
-            made, ATTRIBUTES.__get__(source)
-        )  # what user code puts on one is on the other
+        # What user code puts on one is on the other.
+        ATTRIBUTES.__set__(made, ATTRIBUTES.__get__(source))
         if always != ARGUMENT:
             self._by_layout.append(made)
         names = self._names.setdefault(id(source), [source])
