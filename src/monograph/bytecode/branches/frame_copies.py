@@ -24,8 +24,16 @@ if TYPE_CHECKING:
 
     from monograph.bytecode.evaluation.frame import InterpreterFrame, ThreadState
 
-__all__ = ["ITERATORS", "are_alike", "clone", "relatives", "resume", "snapshot", "stand_alike"]
-__all__ += ["standing"]
+__all__ = [
+    "ITERATORS",
+    "are_alike",
+    "clone",
+    "relatives",
+    "resume",
+    "snapshot",
+    "stand_alike",
+    "standing",
+]
 
 _EMPTY: tuple[Any, ...] = ({}, {}.keys(), {}.values(), {}.items(), set[Any](), [], (), "", b"")
 ITERATORS = frozenset(

@@ -45,7 +45,7 @@ def extreme(iterable: Any, key: Any, is_min: Any, missing: Any, default: Any) ->
 
 
 def ordered(values: list[Any], keys: list[Any]) -> list[Any]:
-    """Do what `sorted` does: what rises, or falls, from the start is a run; the rest is inserted.
+    """Binary insertion sort, as `sorted` does it: what rises, or falls, from the start is a run.
 
     So CPython sorts less than 64 values up to 3.12, and two in all versions: with NaN among them,
     too, where the result is a matter of what is compared.
@@ -59,15 +59,17 @@ def ordered(values: list[Any], keys: list[Any]) -> list[Any]:
             else:
                 falls = False
         if rises:
-            place(done, known, values[i], keys[i], i, i)
+            binary_insert(done, known, values[i], keys[i], i, i)
         elif falls:
-            place(done, known, values[i], keys[i], 0, 0)
+            binary_insert(done, known, values[i], keys[i], 0, 0)
         else:
-            place(done, known, values[i], keys[i], 0, i)
+            binary_insert(done, known, values[i], keys[i], 0, i)
     return done
 
 
-def place(values: list[Any], keys: list[Any], value: Any, key: Any, low: int, high: int) -> None:
+def binary_insert(
+    values: list[Any], keys: list[Any], value: Any, key: Any, low: int, high: int
+) -> None:
     """Insert a value and its key, each way of the search by itself: where, no number says."""
     if low == high:
         values.insert(low, value)
@@ -75,6 +77,6 @@ def place(values: list[Any], keys: list[Any], value: Any, key: Any, low: int, hi
         return
     middle = (low + high) // 2
     if key < keys[middle]:
-        place(values, keys, value, key, low, middle)
+        binary_insert(values, keys, value, key, low, middle)
     else:
-        place(values, keys, value, key, middle + 1, high)
+        binary_insert(values, keys, value, key, middle + 1, high)
