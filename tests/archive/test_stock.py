@@ -26,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 # What stock files have no form for; ours hold it where only we look.
 STOCK_CANNOT_READ = of_this_version(
     {
+        "constants_returned": "a string among the results",
         "dict_input": "a string among the results",
         "dtype_and_device_inputs": "names of inputs that hide torch.device",
         "enum_inputs": "an enum among the inputs",
