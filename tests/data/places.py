@@ -200,7 +200,6 @@ variants(
         "histogram": lambda x: torch.histc(x.float(), int(x.max()) + 1),
         "tril_of_count": lambda x: torch.tril_indices(int(x[0]), int(x[0])),
     },
-    refused="specialized-value",  # C++ takes no size there, but a plain number
 )
 
 

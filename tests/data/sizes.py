@@ -132,7 +132,6 @@ variants(
         "diagonal_by": lambda x, n: torch.ones(4, 9).diagonal(n.item()),
         "one_hot_classes": lambda x, n: F.one_hot(torch.arange(8) % 2, n.item() + 2),
     },
-    refused="specialized-value",  # C++ takes no size there, but a plain number
 )
 variants(
     matrix_and_count,
