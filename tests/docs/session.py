@@ -37,8 +37,9 @@ class Pool(torch.nn.Module):
         scores = self.score(x)
         doubled = torch.empty(0)
         torch.mul(scores, 2, out=doubled)
-        low, high = sorted([scores.mean(), scores.sum()])
-        return doubled.reshape(-1, 8) * (high - low)
+        s = scores.sum(0)
+        s = sorted([s[0], s[1], s[2], s[3], s.min(), s.max(), s.sum()])
+        return doubled.reshape(-1, 8) * (s[-1] - s[0])
 
 
 def make():

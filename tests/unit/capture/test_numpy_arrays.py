@@ -259,6 +259,7 @@ def test_arrays_share_memory_with_tensors(at, strict):
         lambda a: np.frombuffer(a.tobytes(), np.float32),
         lambda a: a[::-1],
         lambda a: divmod(a, 2)[0],
+        lambda a: divmod(2, a)[0],
         lambda a: np.array([a[0, 0], 1.0], dtype="U8"),
         lambda a: a.astype(int) // a.astype(int),
     ],

@@ -227,6 +227,12 @@ class AbstractArray:
 
     # --- protocols -----------------------------------------------------------------------------
 
+    def __divmod__(self, other: Any) -> Any:
+        return apply_ufunc(np.divmod, "__call__", (self, other), {})
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return apply_ufunc(np.divmod, "__call__", (other, self), {})
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """What C code that knows no dispatch reads.
 
@@ -568,6 +574,5 @@ for _name, _ufunc in _COMPARING.items():
     setattr(AbstractArray, f"__{_name}__", _binary(_name, _ufunc))
 for _name, _ufunc in _UNARY.items():
     setattr(AbstractArray, f"__{_name}__", _unary(_ufunc))
-AbstractArray.__divmod__ = _binary("divmod", np.divmod)
 for _name in _METHODS:
     setattr(AbstractArray, _name, _method(getattr(np, _name)))
