@@ -6,6 +6,7 @@ import threading
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 
 from tests.contract import constants, effects, modes  # noqa: F401  importing registers the probes
 from tests.contract.forms import FORMS
@@ -211,3 +212,30 @@ def test_a_module_imported_by_forward_keeps_nothing(tmp_path, monkeypatch):
     assert set(abstract_tensors()) - set(before) == set()
     late = ImportsLate()
     assert torch.equal(late(torch.ones(3)), torch.tensor([4.0, 2.0, 3.0]))
+
+
+@both_forms
+def test_a_dict_that_is_filled_and_let_go_of_is_empty_again(form):
+    """`parametrize.cached()` fills a global dict, and puts a new one in its place."""
+
+    class Symmetric(nn.Module):
+        def forward(self, weight):
+            return weight.triu() + weight.triu(1).T
+
+    class Cached(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = parametrize.register_parametrization(
+                nn.Linear(3, 3), "weight", Symmetric()
+            )
+
+        def forward(self, x):
+            with parametrize.cached():
+                return self.layer(self.layer(x))
+
+    before, module = abstract_tensors(), Cached()
+    captured(form, module, (torch.ones(2, 3),))
+    assert parametrize._cache == {}
+    assert not parametrize._cache_enabled
+    assert set(abstract_tensors()) - set(before) == set()
+    module(torch.ones(2, 3))

@@ -112,21 +112,16 @@ class WriteTarget:
         """The same place, with what is there now as what is to be put back."""
         if self.kind == "hidden":
             return replace(self, before=self.before.again(self.owner))
-        whole = self.kind in _WHOLE
-        now = _whole(self.kind, self.owner) if whole else self.now()
-        return replace(self, before=now)
+        is_whole = self.kind in _WHOLE
+        return replace(self, before=_whole(self.kind, self.owner) if is_whole else self.now())
 
     def changed_name(self) -> str:
         """The name of the attribute that is not what it was, where that is known."""
         if self.kind != "attributes":
             return self.name
-        now = attributes_of(self.owner)
-        names = (
-            name
-            for name in {**self.before, **now}
-            if not same(now.get(name, MISSING), self.before.get(name, MISSING))
-        )
-        return next(names, "")
+        was, now = self.before, attributes_of(self.owner)
+        changed = (k for k in {**was, **now} if not same(now.get(k, MISSING), was.get(k, MISSING)))
+        return next(changed, "")
 
     def news(self) -> list[Any] | None:
         """What was put where nothing was: a missing key, None; None if anything was replaced."""
@@ -195,7 +190,10 @@ class Effects:
 
     def __exit__(self, *_: object) -> None:
         """Put back what was there before, and is different now."""
-        for place in reversed(self.lasting()):
+        lasting = self.lasting()
+        again = {id(place.before) for place in lasting}
+        filled = [place for place in self._places.values() if id(place.owner) in again]
+        for place in (*reversed(lasting), *filled):  # also what the run filled and let go of
             place.put_back()
         self._collections.__exit__(None, None, None)
         self._made = None
@@ -219,11 +217,9 @@ class Effects:
                 return
         elif kind == "attribute" and isinstance(owner, Module):
             old = _value(owner, name)  # it may stand in a table
+        where = kind, owner, "" if in_content else name, old, gc.is_tracked(owner)
         function = None if frame is None else frame.function
-        tracked = gc.is_tracked(owner)
-        self._places[identity, name] = WriteTarget(
-            kind, owner, "" if in_content else name, old, tracked, chain_of(frame), function
-        )
+        self._places[identity, name] = WriteTarget(*where, chain_of(frame), function)
 
     def within_reach(self, kind: str, owner: Any, by: Chain, before: Any = None) -> bool:
         """The content of an object may change from now on; whether that was news.
