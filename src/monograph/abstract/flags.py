@@ -17,8 +17,12 @@ ATTRIBUTES: Any = vars(torch.Tensor)["__dict__"]
 
 
 def has_attributes(tensor: torch.Tensor) -> bool:
-    """Whether code put something on a tensor; C++ keeps there what it was told of sizes."""
-    return any(not name.startswith("_sym_") for name in ATTRIBUTES.__get__(tensor))
+    """Whether code put something on a tensor that others would look at."""
+    return any(not name.startswith(_NOTES) for name in ATTRIBUTES.__get__(tensor))
+
+
+_NOTES = ("_sym_", "_dynamo_", "_has_dynamo_")
+"""What PyTorch notes there: C++ what it was told of sizes, `flex_attention` which are static."""
 
 
 class Flags(MemoryAccess):
