@@ -11,8 +11,6 @@ from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from monograph.dims.dim import DerivedDim, Dim, DimHint
 from monograph.host.trees import (
     ObjectNode,
@@ -42,7 +40,7 @@ def is_int_input(value: object) -> bool:
     return is_torchs or isinstance(value, IntInput)
 
 
-_LEAVES = (torch.Tensor, Dim, DerivedDim, DimHint)
+_LEAVES = (Dim, DerivedDim, DimHint)
 _OWN_TYPE = (dict, list, OrderedDict, defaultdict, deque)
 
 

@@ -24,6 +24,7 @@ import torch
 from monograph.diagnostics import MonographError, nearest, problem, together
 from monograph.dims.linear import Linear, Range, linear, substituted
 from monograph.dims.nesting import child_named, children, nested
+from monograph.host.objects import sparse_kind
 from monograph.integers import Facts, parse_relation
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class _Line:
             self.attempt(self.relation, comparison)
         found = {key: self.entries(sizes) for key, sizes in self.sizes.items()}
         return {
-            name: nested(value, lambda path, _: found.get(path), name)
+            name: found[name] if name in found else nested(value, lambda p, _: found.get(p), name)
             for name, value in self.arguments.items()
         }
 
@@ -166,7 +167,7 @@ class _Line:
                 )
             key, value = key + found[place][0], found[place][1]
         found = children(value)
-        if found is not None:
+        if found is not None and sparse_kind(value) is None:
             where = _Piece(name + steps.text, steps.start - len(name))
             example = key + found[0][0] if found else key
             raise _UnreadableError(

@@ -20,6 +20,7 @@ from monograph.dims.cache_forms import by_attributes, is_grouped
 from monograph.dims.dim import DerivedDim, Dim, DimHint, from_torch
 from monograph.dims.nesting import child_named, children
 from monograph.dims.one_line import read_line
+from monograph.dims.sparse_forms import by_parts
 from monograph.host.trees import Visits
 from monograph.integers import parse_relation
 
@@ -83,7 +84,7 @@ class _Reader:
         if found is not None:
             if self.visits.is_again(value):
                 return
-            if is_grouped(value, spec):
+            if is_grouped(value, spec := by_parts(value, spec)):
                 spec = by_attributes(value, spec)
             self._walk_container(value, found, spec, tensor, path)
             return

@@ -2,7 +2,8 @@
 
 Law: `made(state, children)` is an object of the same class that holds the same; looking at one
 object and making another runs none of their classes' code. `None` and flags are part of the
-structure, tensors, numbers and containers are children.
+structure, tensors, numbers and containers are children. A sparse matrix (COO, CSR) is such an
+object of its tensors and sizes; whether it is coalesced is not kept: no sum depends on it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class ObjectNode:
@@ -128,7 +129,7 @@ def base_of(kind: type) -> type | None:
 
 def is_object(value: object) -> bool:
     """Whether a value is an object that is its attributes, and its content, and nothing else."""
-    return base_of(type(value)) is not None
+    return base_of(type(value)) is not None or sparse_kind(value) is not None
 
 
 def is_plain(value: object) -> bool:
@@ -191,6 +192,10 @@ def _slots(kind: type) -> dict[str, Any]:
 
 def taken_apart(value: Any) -> tuple[list[Any], ObjectState]:
     """The children of an object, and what else it is."""
+    sparse = sparse_kind(value)
+    if sparse is not None:
+        children = sparse.parts(value)
+        return children, ObjectState(sparse, tuple([(name, CHILD) for name in sparse.names]))
     base = base_of(type(value))
     content = base if base in _CONTENTS else None
     children: list[Any] = [] if content is None else [content_of(value)]
@@ -259,6 +264,8 @@ def delete_attribute(owner: Any, name: str) -> None:
 def made(state: ObjectState, children: Sequence[Any]) -> Any:
     """An object of this state that holds these children."""
     held = list(children)
+    if issubclass(state.kind, SparseParts):
+        return state.kind.joined(*held)
     content = None if state.content is None else held.pop(0)
     found = blank(state, content)
     fill(found, state, held)
@@ -269,6 +276,90 @@ def steps(state: ObjectState) -> list[str]:
     """How a user writes the step to each child; that to the content is none."""
     own = [] if state.content is None else [""]
     return [*own, *[f".{name}" for name in state.children]]
+
+
+# --- sparse matrices ---------------------------------------------------------------------------
+_CHECKED: Final[Any] = torch.sparse.check_sparse_tensor_invariants
+
+
+class SparseParts:
+    """What a matrix is made of; a class for each layout, which stands for it in a structure."""
+
+    layout: ClassVar[torch.layout]
+    varying: ClassVar[dict[str, int]]
+    """The tensors by name, and which of their dimensions has one place for each entry."""
+    names: ClassVar[tuple[str, ...]]
+
+    @staticmethod
+    def parts(matrix: Any) -> list[Any]:
+        """The tensors and the sizes of a matrix."""
+        raise NotImplementedError
+
+    @staticmethod
+    def plain(*parts: Any) -> torch.Tensor:
+        """The matrix that these tensors of PyTorch make."""
+        raise NotImplementedError
+
+    @classmethod
+    def joined(cls, *parts: Any) -> Any:
+        """The matrix that they make."""
+        return MATRIX_MAKERS.get(type(parts[0]), cls.plain)(*parts)
+
+
+MATRIX_MAKERS: Final[dict[type, Callable[..., Any]]] = {}
+"""What makes a matrix of tensors that stand for others, by their class."""
+
+
+class SparseCoo(SparseParts):
+    """Of `torch.sparse_coo`: where each value stands, and the values."""
+
+    layout = torch.sparse_coo
+    varying: ClassVar = {"indices": 1, "values": 0}
+    names = ("indices", "values", "n_rows", "n_columns")
+
+    @staticmethod
+    def parts(matrix: Any) -> list[Any]:
+        """`indices` i64[2, nnz], `values` [nnz], and the sizes."""
+        return [matrix._indices(), matrix._values(), *matrix.shape]
+
+    @staticmethod
+    def plain(*parts: Any) -> torch.Tensor:
+        """The matrix that these tensors of PyTorch make."""
+        indices, values, *size = parts
+        checked = _CHECKED.is_enabled()
+        return torch.sparse_coo_tensor(indices, values, size, check_invariants=checked)
+
+
+class SparseCsr(SparseParts):
+    """Of `torch.sparse_csr`: where each row begins, the columns, and the values."""
+
+    layout = torch.sparse_csr
+    varying: ClassVar = {"col_indices": 0, "values": 0}
+    names = ("crow_indices", "col_indices", "values", "n_rows", "n_columns")
+
+    @staticmethod
+    def parts(matrix: Any) -> list[Any]:
+        """`crow_indices` [n_rows + 1], `col_indices` and `values` [nnz], and the sizes."""
+        return [matrix.crow_indices(), matrix.col_indices(), matrix.values(), *matrix.shape]
+
+    @staticmethod
+    def plain(*parts: Any) -> torch.Tensor:
+        """The matrix that these tensors of PyTorch make."""
+        starts, columns, values, *size = parts
+        checked = _CHECKED.is_enabled()
+        return torch.sparse_csr_tensor(starts, columns, values, size, check_invariants=checked)
+
+
+_KINDS: Final = {each.layout: each for each in (SparseCoo, SparseCsr)}
+
+
+def sparse_kind(value: Any) -> type[SparseParts] | None:
+    """What stands for a value in a structure, if it is a matrix that is taken apart."""
+    if type(value) is not torch.Tensor or value.layout is torch.strided:
+        return None
+    kind = _KINDS.get(value.layout)
+    is_taken = kind is not None and value.dim() == 2 and not value.requires_grad
+    return kind if is_taken and not value.dense_dim() else None
 
 
 # --- comparing ---------------------------------------------------------------------------------
@@ -369,10 +460,13 @@ def class_named(name: str) -> type | None:
 
 __all__ = [
     "CHILD",
+    "MATRIX_MAKERS",
     "AliasText",
     "ObjectNode",
     "ObjectState",
     "SharedNode",
+    "SparseCsr",
+    "SparseParts",
     "StandIn",
     "attributes_of",
     "base_of",
@@ -391,6 +485,7 @@ __all__ = [
     "made",
     "may_stand_for",
     "name_of",
+    "sparse_kind",
     "stand_in",
     "steps",
     "taken_apart",

@@ -18,6 +18,7 @@ from monograph.host.objects import (
     attributes_of,
     is_object,
     made,
+    sparse_kind,
     steps,
     taken_apart,
 )
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _BUILTIN: Final = frozenset(pytree.BUILTIN_TYPES)
 _LEAF: Final = pytree.treespec_leaf()
+_STRIDED: Final = torch.strided
 
 
 class CyclicTreeError(Exception):
@@ -43,7 +45,8 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
     Raises: CyclicTreeError.
     """
-    if issubclass(type(tree), torch.Tensor):
+    kind: Any = type(tree)
+    if issubclass(kind, torch.Tensor) and (kind is not torch.Tensor or tree.layout is _STRIDED):
         return [tree], _LEAF
     flattening = _Flattening(is_leaf)
     spec = flattening.spec_of(tree)
@@ -70,7 +73,9 @@ class _Flattening:
 
     def spec_of(self, tree: Any) -> TreeSpec:
         """The structure of a tree, whose leaves are added to the others."""
-        if issubclass(type(tree), torch.Tensor) or (
+        kind: Any = type(tree)
+        is_plain = kind is not torch.Tensor or tree.layout is _STRIDED
+        if (issubclass(kind, torch.Tensor) and (is_plain or sparse_kind(tree) is None)) or (
             self.is_leaf is not None and self.is_leaf(tree)
         ):
             self.leaves.append(tree)
@@ -158,7 +163,7 @@ def _is_known(value: Any) -> bool:
 def is_container(value: object) -> bool:
     """Whether a value is a node of a tree, and no leaf."""
     if issubclass(type(value), torch.Tensor):
-        return False
+        return sparse_kind(value) is not None
     kind = node_type(value)
     return kind is ObjectNode or kind in pytree.SUPPORTED_NODES
 

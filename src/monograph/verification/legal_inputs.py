@@ -20,6 +20,7 @@ from monograph.host.trees import flatten, unflatten
 from monograph.integers import evaluate
 from monograph.program.contract import FloatClause, NumberClause, TensorClause, ValueClause
 from monograph.verification.size_assignments import SizeAssignments
+from monograph.verification.sparse_entries import draw_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -62,7 +63,8 @@ class Draw:
             leaves[self.shared[1]] = leaves[self.shared[0]]
         if self.gradients:
             leaves = [_asking(leaf) for leaf in leaves]
-        return unflatten(leaves, self.in_spec)
+        with torch.sparse.check_sparse_tensor_invariants():
+            return unflatten(leaves, self.in_spec)
 
     def text(self) -> str:
         """Say in a few words what is particular about it."""
@@ -123,6 +125,7 @@ class LegalInputs:
             if lies != "contiguous":
                 layouts[clause.path] = lies
             leaves.append(leaf)
+        draw_entries(leaves, self._contract.in_spec)
         modes = self._contract.modes
         free = [mode for mode in (True, False) if modes is not None and modes.allows(mode)]
         return Draw(
@@ -150,7 +153,9 @@ class LegalInputs:
                 for index, clause in enumerate(self._contract.clauses)
             ]
             sizes, what = self.sizes.names(broken), "sizes the contract forbids"
-            yield replace(legal, sizes=sizes, leaves=tuple(leaves), breaks=what)
+            draw = replace(legal, sizes=sizes, leaves=tuple(leaves), breaks=what)
+            if _can_be_made(draw):
+                yield draw
         for index, clause in enumerate(self._contract.clauses):
             for what, change in _violations(clause):
                 changed = list(legal.leaves)

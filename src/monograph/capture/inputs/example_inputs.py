@@ -165,8 +165,8 @@ def read_inputs(
         _check_not_held(module, visits)
         _check_apart(arguments.by_name)
     specification = Specification()
-    if dynamic_shapes is not None:
-        specification = read_specification(dynamic_shapes, arguments)
+    if dynamic_shapes is not None or visits.paths:
+        specification = read_specification(dynamic_shapes or {}, arguments)
     declared = {each.leaf: each for each in specification.declared}
     numbers = {each.leaf: each for each in specification.numbers}
     counted = options.counted

@@ -13,10 +13,17 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.abstract.tensor_type import unusual_layout
 from monograph.capture.side_effects.tensor_parts import Parts
 from monograph.diagnostics import problem
-from monograph.host.dispatch import DISABLED_TORCH_FUNCTION, coordinates_of, make_wrapper
+from monograph.host.dispatch import (
+    DISABLED_TORCH_FUNCTION,
+    coordinates_of,
+    make_symbolic_wrapper,
+    make_wrapper,
+)
+from monograph.host.objects import MATRIX_MAKERS
 from monograph.host.overloads import aten as _aten
 
 if TYPE_CHECKING:
@@ -57,14 +64,18 @@ class SparseMatrix(torch.Tensor):
 
     held: dict[str, Any]
     kept_as: torch.layout
+    sizes: Any
     coalesced_after: int | None = None
     """How often its parts had been written to, if it may or may not share their memory."""
 
     def __new__(cls, held: dict[str, Any], kept_as: torch.layout, size: Any) -> Any:
         """Make one of abstract tensors."""
         values = held["values"]
-        made = make_wrapper(cls, size, values.dtype, values.device)
-        made.held, made.kept_as = held, kept_as
+        if all(type(each) is int for each in size):
+            made = make_wrapper(cls, size, values.dtype, values.device)
+        else:
+            made = make_symbolic_wrapper(cls, 2, values.dtype, values.device)
+        made.held, made.kept_as, made.sizes = held, kept_as, size
         return made
 
     def __tensor_flatten__(self) -> tuple[list[str], Any]:
@@ -75,6 +86,10 @@ class SparseMatrix(torch.Tensor):
     def __tensor_unflatten__(inner: Any, rest: Any, size: Any, _stride: Any) -> SparseMatrix:
         """One of other parts."""
         return SparseMatrix(inner, rest, size)
+
+    def _nnz(self) -> Any:
+        """How many numbers it holds: C++ would want to know them."""
+        return self.held["values"].size(0)
 
     def n_writes(self) -> int:
         """How often the parts were written to."""
@@ -105,12 +120,20 @@ for _name, _answer in (
     setattr(SparseMatrix, _name, property(_answer))
 
 
+def _check_columns(matrix: SparseMatrix, size: Any) -> None:
+    """Raises: RuntimeError, as eager code; where sizes vary, this is a guard."""
+    if matrix.sizes[1] != size:
+        message = f"a matrix of {matrix.sizes[1]} columns and {size} rows cannot be multiplied"
+        raise RuntimeError(message)
+
+
 def _times(matrix: SparseMatrix, x: Any) -> Any:
     """matrix @ x, for vectors and matrices."""
+    _check_columns(matrix, x.size(0))
     scale = matrix.held["values"]
     gathered = x.index_select(0, matrix.held["columns"])
     scaled = gathered * (scale if x.dim() == 1 else scale.unsqueeze(1))
-    zeros = x.new_zeros((matrix.size(0), *x.shape[1:]))
+    zeros = x.new_zeros((matrix.sizes[0], *x.shape[1:]))
     return zeros.index_add(0, matrix.held["rows"], scaled)
 
 
@@ -138,8 +161,9 @@ def _addmm(bias: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -
 def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     if not isinstance(weight, SparseMatrix) or not _is_dense(x, 2) or weight.dtype != x.dtype:
         return NotImplemented
+    _check_columns(weight, x.size(1))
     scaled = x.index_select(1, weight.held["columns"]) * weight.held["values"]
-    zeros = x.new_zeros((x.size(0), weight.size(0)))
+    zeros = x.new_zeros((x.size(0), weight.sizes[0]))
     product = zeros.index_add(1, weight.held["rows"], scaled)
     return product if bias is None else product + bias
 
@@ -148,7 +172,7 @@ def _to_dense(matrix: SparseMatrix, dtype: Any = None, *, masked_grad: Any = Non
     del masked_grad
     values = matrix.held["values"] if dtype is None else matrix.held["values"].to(dtype)
     where = (matrix.held["rows"], matrix.held["columns"])
-    return values.new_zeros(matrix.size()).index_put(where, values, accumulate=True)
+    return values.new_zeros(matrix.sizes).index_put(where, values, accumulate=True)
 
 
 def _transposed(matrix: SparseMatrix, one: int = 0, other: int = 1) -> Any:
@@ -156,12 +180,12 @@ def _transposed(matrix: SparseMatrix, one: int = 0, other: int = 1) -> Any:
         return NotImplemented
     swapped = {"rows": "columns", "columns": "rows", "values": "values"}
     held = {name: matrix.held[of] for name, of in swapped.items()}
-    return SparseMatrix(held, matrix.kept_as, matrix.size()[::-1])
+    return SparseMatrix(held, matrix.kept_as, matrix.sizes[::-1])
 
 
 def _coalesced(matrix: SparseMatrix) -> SparseMatrix:
     """The sums are the same. Whether its memory is, which only writes tell, data decide."""
-    made = SparseMatrix(matrix.held, matrix.kept_as, matrix.size())
+    made = SparseMatrix(matrix.held, matrix.kept_as, matrix.sizes)
     made.coalesced_after = matrix.n_writes()
     return made
 
@@ -170,7 +194,7 @@ def _scaled(matrix: Any, number: Any) -> Any:
     if not isinstance(matrix, SparseMatrix) or type(number) not in {int, float}:
         return NotImplemented
     held = matrix.held | {"values": matrix.held["values"] * number}
-    return SparseMatrix(held, matrix.kept_as, matrix.size())
+    return SparseMatrix(held, matrix.kept_as, matrix.sizes)
 
 
 def _is_dense(x: Any, rank: int) -> bool:
@@ -186,6 +210,8 @@ _ANSWERS: Final[Mapping[Any, Callable[..., Any]]] = MappingProxyType(
         _aten.addmm.default: _addmm,
         _aten._sparse_addmm.default: _addmm,  # noqa: SLF001
         _aten.linear.default: _linear,
+        _aten.dim.default: lambda _: 2,
+        _aten.sym_size.default: lambda matrix: matrix.sizes,
         _aten.to_dense.default: _to_dense,
         _aten.detach.default: lambda matrix: matrix,
         _aten.alias.default: lambda matrix: matrix,
@@ -243,10 +269,38 @@ def _of_coordinates(
     if len(size) != 2 or indices.dim() != 2 or indices.size(0) != 2 or values.dim() != 1:
         return NotImplemented
     with recorder:
-        rows, columns = indices.long().unbind(0)
-        values = values if dtype is None else values.to(dtype)
-        held = {"rows": rows, "columns": columns, "values": values}
-        return SparseMatrix(held, torch.sparse_coo, size)
+        return _joined(indices, values if dtype is None else values.to(dtype), *size)
+
+
+def _of_rows(
+    recorder: Recorder, starts: Any, columns: Any, values: Any, size: Any, **options: Any
+) -> Any:
+    """`torch.sparse_csr_tensor(starts, columns, values, size)`, of a matrix."""
+    if len(size) != 2 or values.dim() != 1 or options.get("layout") is not torch.sparse_csr:
+        return NotImplemented
+    with recorder:
+        values = values if options["dtype"] is None else values.to(options["dtype"])
+        return _joined(starts, columns, values, *size)
+
+
+def _joined(*parts: Any) -> SparseMatrix:
+    """What a matrix is taken apart into, together again: see `host/objects.py`."""
+    *where, values, n_rows, n_columns = parts
+    if len(where) == 1:
+        layout, (rows, columns) = torch.sparse_coo, where[0].long().unbind(0)
+        if where[0].size(1) != values.size(0) or n_rows < 0 or n_columns < 0:
+            raise RuntimeError("a matrix has as many places as values, and sizes")
+    else:
+        layout, columns = torch.sparse_csr, where[1].long()
+        if where[0].size(0) != n_rows + 1 or n_columns < 0:
+            raise RuntimeError("rows begin at other places than there are rows")
+        places = torch.arange(values.size(0), dtype=where[0].dtype, device=values.device)
+        rows = torch.searchsorted(where[0][1:], places, right=True)
+    held = {"rows": rows, "columns": columns, "values": values}
+    return SparseMatrix(held, layout, (n_rows, n_columns))
+
+
+MATRIX_MAKERS.update(dict.fromkeys((StaticTensor, SymbolicTensor), _joined))
 
 
 def _of_dense(recorder: Recorder, x: Any, *, layout: Any = None, **options: Any) -> Any:
@@ -261,5 +315,6 @@ def _of_dense(recorder: Recorder, x: Any, *, layout: Any = None, **options: Any)
 
 _MAKERS: Final[dict[Any, Callable[..., Any]]] = {
     _aten.sparse_coo_tensor.indices_size: _of_coordinates,
+    _aten.sparse_compressed_tensor.comp_plain_value_size: _of_rows,
     _aten.to_sparse.default: _of_dense,
 }
