@@ -6,6 +6,7 @@ Python says: PYTEST_DONT_REWRITE.
 
 import collections
 import contextlib
+import functools
 import io
 import sys
 import time
@@ -548,6 +549,38 @@ def operators_in_c_end_the_recording(wrap):
 
     c = wrap(f)
     return [c(X), c(-X), c(X * 50), c(X)]
+
+
+@scenario
+def functions_made_again_are_whole(wrap):
+    def named(function):
+        @functools.wraps(function)
+        def outer(*args):
+            return function(*args)
+
+        return outer
+
+    def noted(function):
+        function.__doc__ = "set later"
+        function.__module__ = "elsewhere"
+        return function
+
+    def f(x):
+        def first(a: int, *, b: "float" = 2.0) -> torch.Tensor:
+            """Multiply."""
+            return a * b
+
+        second, third = named(first), noted(lambda a: a)
+        third.__annotations__ = {"a": torch.Tensor}
+        time.sleep(0)
+        told = [sorted(map(str, g.__annotations__.items())) for g in (first, second, third)]
+        also = [
+            (g.__doc__, g.__module__, g.__name__, g.__qualname__) for g in (first, second, third)
+        ]
+        return second(x) * len(first.__annotations__), told, also
+
+    c = wrap(f)
+    return [c(torch.ones(n, 3)) for n in (4, 5, 6, 7)]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -29,15 +29,18 @@ def check(version, stride, at_least):
 
 @pytest.mark.parametrize("version", sorted(EXPECTED))
 def test_stacks_of_the_library_add_up(version):
-    """In a sample of the library each instruction has one depth and enough on the stack."""
-    check(version, "17", 1000)
+    """In a sample of the library each instruction has one depth and enough on the stack.
+
+    Distributions of Linux leave the library's own tests out: half of it.
+    """
+    check(version, "17", 500)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", sorted(EXPECTED))
 def test_stacks_of_the_whole_library_add_up(version):
     """The same, for all of it and of its tests."""
-    check(version, "1", 40_000)
+    check(version, "1", 8_000)
 
 
 def test_every_instruction_has_an_effect():

@@ -55,6 +55,10 @@ _OF_DICTS: Final = {
     type(iter({}.items())): ".items()",
 }
 """Iterators of dicts, with the view of the dict that they go through."""
+_KEPT: Final = (
+    *("__qualname__", "__module__", "__doc__", "__type_params__", "__defaults__", "__kwdefaults__"),
+)
+"""What else a function holds, its attributes and annotations apart."""
 
 
 class NotMade(Exception):  # noqa: N818 - a signal, which is no error
@@ -234,10 +238,11 @@ def _function(recipe: RecipeWriter, value: FunctionType) -> str:
     parts += [repr(value.__name__), "None"]
     parts.append("None" if cells is None else recipe.items(cells))
     name = recipe.named(value, f"{recipe.function(FunctionType)}({', '.join(parts)})")
-    recipe.line(f"{name}.__qualname__ = {value.__qualname__!r}")
-    for attribute in ("__defaults__", "__kwdefaults__"):
-        held = getattr(value, attribute)
-        if held:
+    bare = FunctionType(value.__code__, value.__globals__, value.__name__, None, value.__closure__)
+    told = "__annotate__" if getattr(value, "__annotate__", None) else "__annotations__"
+    for attribute in (*_KEPT, told):
+        held = getattr(value, attribute, None)
+        if held != getattr(bare, attribute, None):
             recipe.line(f"{name}.{attribute} = {recipe.made(held)}")
     if value.__dict__:
         recipe.line(f"{name}.__dict__.update({recipe.made(value.__dict__)})")

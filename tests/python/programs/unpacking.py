@@ -11,7 +11,10 @@ from tests.python.registry import called_with, program
     (5,),
     (None,),
     ({1: 2, 3: 4, 5: 6},),
+    ({1: 2, 3: 4, 5: 6, 7: 8},),
+    ({1, 2, 3, 4},),
     (range(3),),
+    (range(4),),
 )
 def exact(x):
     """Three targets for three values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation.calling import call_native
@@ -193,10 +194,10 @@ def UNPACK_SEQUENCE(frame: InterpreterFrame, n: int) -> None:
             frame.stack.extend(reversed(value))
             return
         raise _wrong_count(n, len(value))
-    values = _take(frame, value, n, "")
+    values = _take(frame, value, n, "", n)
     iterator = values.pop()
     if advance(frame.interpreter, iterator) is not END:
-        raise ValueError(f"too many values to unpack (expected {n})")
+        raise _wrong_count(n, len(value) if type(value) is dict else None)
     frame.stack.extend(reversed(values))
 
 
@@ -216,31 +217,31 @@ def UNPACK_EX(frame: InterpreterFrame, argument: tuple[int, int]) -> None:
     frame.stack.extend(reversed([*values, rest[:split], *rest[split:]]))
 
 
-def _take(
-    frame: InterpreterFrame, value: Any, n: int, bound: str, total: int | None = None
-) -> list[Any]:
+def _take(frame: InterpreterFrame, value: Any, n: int, bound: str, expected: int) -> list[Any]:
     """Return the first n values of an iterable, and then its iterator."""
     interpreter = frame.interpreter
     kind = type(value)
-    if kind not in SIMPLE and not _is_iterable(kind):
-        raise TypeError(f"cannot unpack non-iterable {kind.__name__} object")
-    if kind in SIMPLE and not hasattr(kind, "__iter__"):
+    if not (hasattr(kind, "__iter__") if kind in SIMPLE else _is_iterable(kind)):
         raise TypeError(f"cannot unpack non-iterable {kind.__name__} object")
     iterator = get_iterator(interpreter, value)
     values: list[Any] = []
     for _ in range(n):
         found = advance(interpreter, iterator)
         if found is END:
-            expected = n if total is None else total
             words = f"not enough values to unpack (expected {bound}{expected}, got {len(values)})"
             raise ValueError(words)
         values.append(found)
     return [*values, iterator]
 
 
-def _wrong_count(expected: int, got: int) -> ValueError:
-    if got > expected:
-        return ValueError(f"too many values to unpack (expected {expected})")
+_TELLS_COUNT = sys.version_info >= (3, 14)
+
+
+def _wrong_count(expected: int, got: int | None) -> ValueError:
+    """The error for so many values; None is too many."""
+    if got is None or got > expected:
+        told = f", got {got}" if _TELLS_COUNT and got else ""
+        return ValueError(f"too many values to unpack (expected {expected}{told})")
     return ValueError(f"not enough values to unpack (expected {expected}, got {got})")
 
 
