@@ -160,10 +160,12 @@ def _is_known(value: Any) -> bool:
     return pytree._get_node_type(value) in pytree.SUPPORTED_NODES
 
 
-def is_container(value: object) -> bool:
+def is_container(value: Any) -> bool:
     """Whether a value is a node of a tree, and no leaf."""
-    if issubclass(type(value), torch.Tensor):
-        return sparse_kind(value) is not None
+    kind: Any = type(value)
+    if issubclass(kind, torch.Tensor):
+        is_plain = kind is not torch.Tensor or value.layout is _STRIDED
+        return not is_plain and sparse_kind(value) is not None
     kind = node_type(value)
     return kind is ObjectNode or kind in pytree.SUPPORTED_NODES
 
