@@ -191,10 +191,12 @@ class Effects:
     def __exit__(self, *_: object) -> None:
         """Put back what was there before, and is different now."""
         lasting = self.lasting()
-        again = {id(place.before) for place in lasting}
-        filled = [place for place in self._places.values() if id(place.owner) in again]
-        for place in (*reversed(lasting), *filled):  # also what the run filled and let go of
+        for place in reversed(lasting):
             place.put_back()
+        again = {id(place.before) for place in lasting} if lasting else ()
+        for place in self._places.values() if lasting else ():
+            if id(place.owner) in again:  # the run filled it and let go of it
+                place.put_back()
         self._collections.__exit__(None, None, None)
         self._made = None
 
