@@ -8,6 +8,11 @@ from torch import nn
 from tests.contract.reduced import every_size, negative, transposed, two, with_gradient
 from tests.contract.registry import probe
 
+FOLLOWED = {
+    "gradient": with_gradient,
+    "other side": lambda: (torch.randn(3, 4).requires_grad_(), -torch.ones(2)),
+    "leaf, other side": lambda: (torch.randn(3, 4).requires_grad_(), torch.ones(2)),
+}
 CALLS = {"transposed": transposed, "gradient": with_gradient, "negative": negative}
 ON_DATA = ("data-dependent-branch",)
 TABLE = np.arange(4.0)
@@ -231,3 +236,24 @@ def raised_and_caught_on_one_side(x, y):
             text = str(error)
         y.t_()
     return y * 2
+
+
+@probe("mode", two, calls=FOLLOWED, refused=ON_DATA)
+def taken_out_and_written_to_on_one_side(x, y):
+    """What `detach` gave has no gradient, whether the example's tensor had one or not."""
+    x = x * 2
+    out = x.detach()
+    if y.sum() > 0:
+        out.mul_(3)
+    return x * 1, out * 2
+
+
+@probe("mode", two, calls=FOLLOWED, refused=ON_DATA)
+def taken_out_before_another_is_written_to(x, y):
+    """One side writes to the memory behind what `detach` gave."""
+    x = x + 1
+    out = x.detach()
+    if y.sum() > 0:
+        x = x * 2
+    x.add_(1)
+    return out * 2

@@ -21,9 +21,7 @@ KNOWN = {
     r"^plain.*(\('(bool|int)',|values)": r" is (?!None|not None)|\bis \w",
     # A checkpoint computes again what is overwritten, a buffer that is replaced is written to, and
     # `.data` counts writes.
-    r"gradients: some became raises": (
-        r"checkpoint|^ *self\.b (\+?=|=)|^ *self\.b\.data =|\.data\b"
-    ),
+    r"gradients: some became raises": (r"checkpoint|\bself\.b \+?= |^ *self\.b\.data =|\.data\b"),
     # What one side or one round writes to is written to in any case.
     r"gradients: some became raise[s]": rf"(?s)^ *(?:(?:el)?if|for|while) .*(?:{WRITES})",
 }

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from torch.fx.node import Node
+import torch
+from torch.fx.node import Node
 
+from monograph.capture.recording.operators import ASSERT_SCALAR
+from monograph.integers import Relation
+
+if TYPE_CHECKING:
     from monograph.capture.inputs.example_inputs import Inputs
     from monograph.capture.inputs.mutation_spec import Changes
     from monograph.capture.inputs.outputs import Outputs
@@ -79,6 +83,14 @@ def nodes_of(recorder: Recorder) -> list[Node]:
     return found
 
 
+def asserted_in_regions(captured: Capture) -> list[Relation]:
+    """What is asserted of numbers where something runs that may not run."""
+    made = [node.args[0] for node in nodes_of(captured.recorder) if node.target is ASSERT_SCALAR]
+    values = [each.meta["val"] for each in made if isinstance(each, Node)]
+    numbers = [each.node.value for each in values if isinstance(each, torch.SymBool)]
+    return [each for each in numbers if isinstance(each, Relation)]
+
+
 def account(captured: Capture, *, regions: bool = False) -> list[str]:
     """Everything about a capture that two equal ones agree on; the modes it stands in, if asked."""
     recorder = captured.recorder
@@ -96,4 +108,12 @@ def account(captured: Capture, *, regions: bool = False) -> list[str]:
     ]
 
 
-__all__ = ["GRAD_MODE", "Capture", "Exclusion", "RecoveredRefusal", "account", "nodes_of"]
+__all__ = [
+    "GRAD_MODE",
+    "Capture",
+    "Exclusion",
+    "RecoveredRefusal",
+    "account",
+    "asserted_in_regions",
+    "nodes_of",
+]

@@ -79,6 +79,14 @@ def put_before(place: Node, node: Node) -> None:
     place._prepend(node)
 
 
+def put_first(node: Node) -> None:
+    """Move a node to the first calls of its graph, after those of the same operator there."""
+    for each in node.graph.nodes:
+        if each.op != "placeholder" and each.target is not node.target:
+            each.prepend(node)
+            return
+
+
 def remove_node(node: Node) -> None:
     """Take a node without users out of a graph whose tables were not filled yet."""
     node._update_args_kwargs((), {})

@@ -29,6 +29,7 @@ import torch
 from torch.fx.node import Node
 
 from monograph.abstract.aliasing import FRESH, overwritten, results_of, source_of
+from monograph.abstract.differentiability import WITHOUT_HISTORY
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import (
@@ -43,6 +44,7 @@ from monograph.capture.control_flow.decided_copies import decide_copies
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
+from monograph.host.operator_types import OpOverload
 from monograph.host.trees import pytree
 from monograph.integers import NEVER, fresh, use
 
@@ -279,7 +281,7 @@ class Region:
             if overwritten(node) is source:
                 copies[node] = self._viewed(source, copies)
                 return copies[node]
-            if node.target is _DETACH and source in copies and not _needs_gradient(source):
+            if node.target is _DETACH and source in copies and _never_needs_gradient(source):
                 copies[node] = copies[source]  # a tensor as `zeros_like` makes it
                 return copies[node]
             arguments = (self._viewed(source, copies), *node.args[1:])
@@ -397,9 +399,15 @@ def _take_gradients(root: AbstractTensor, copy: AbstractTensor) -> None:
     root.tensor_type = with_requires_grad(root.tensor_type, flag)
 
 
-def _needs_gradient(node: Node) -> bool:
-    value = node.meta.get("val")
-    return isinstance(value, AbstractTensor) and value.tensor_type.requires_grad
+def _never_needs_gradient(node: Node) -> bool:
+    """Whether no call has a gradient there: of a factory, which takes a tensor's type at most."""
+    value, target = node.meta.get("val"), node.target
+    is_asked = isinstance(value, AbstractTensor) and value.tensor_type.requires_grad
+    if is_asked or not isinstance(target, OpOverload):
+        return False
+    takes = [each.meta.get("val") for each in node.all_input_nodes]
+    asks_only = str(target.overloadpacket.__name__) in WITHOUT_HISTORY
+    return asks_only or not any(isinstance(each, torch.Tensor) for each in takes)
 
 
 def _detached_from(node: Node | None, root: AbstractTensor) -> AbstractTensor | None:
@@ -408,7 +416,7 @@ def _detached_from(node: Node | None, root: AbstractTensor) -> AbstractTensor | 
         source = node.args[0]
         if not isinstance(source, Node):
             break
-        if node.target is _DETACH and source is root.node and not _needs_gradient(source):
+        if node.target is _DETACH and source is root.node and _never_needs_gradient(source):
             value = node.meta.get("val")
             return value if isinstance(value, AbstractTensor) else None
         node = source

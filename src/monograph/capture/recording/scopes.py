@@ -23,6 +23,7 @@ from monograph.host.autograd import are_transforms_active
 from monograph.host.calling import BUILTINS
 from monograph.host.execution_modes import AUTOCAST_STATE
 from monograph.host.flags import autocast_settings
+from monograph.host.fx_nodes import put_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,7 +187,8 @@ class Scopes:
         """Put on an assertion, and on what it compares, the lines that asked for it, if known.
 
         Its module is the one that asked, as far as that is still called or was just now: by then
-        the next operator is about to be recorded, `last` is the one before.
+        the next operator is about to be recorded, `last` is the one before. What a region asserts
+        of values from outside is asserted before it computes anything.
         """
         meta = node.meta
         meta["val"] = None
@@ -203,6 +205,9 @@ class Scopes:
         if isinstance(condition, Node):
             for name in ("stack_trace", "frames"):
                 condition.meta.setdefault(name, meta[name])
+            if condition.graph is not node.graph:  # known where the region begins
+                self.states.pop(node, None)
+                put_first(node)
 
     def regions(self) -> State:
         """The regions around what is recorded now."""

@@ -39,9 +39,15 @@ def are_unseen(captured: Capture, lying: AbstractSet[Node]) -> bool:
         not lying.isdisjoint(view_chain(node)) for node in leaves if node is not None
     ):
         return False
-    memory = {storage_source(node) for node in lying}
-    return all(
-        memory.isdisjoint(map(storage_source, written_by(node))) for node in _after(captured, lying)
+    return not are_written_to(captured, lying)
+
+
+def are_written_to(captured: Capture, nodes: AbstractSet[Node]) -> bool:
+    """Whether the memory of any of these values is written to after the first was made."""
+    memory = {storage_source(node) for node in nodes}
+    return any(
+        not memory.isdisjoint(map(storage_source, written_by(node)))
+        for node in _after(captured, nodes)
     )
 
 
@@ -52,4 +58,4 @@ def _after(captured: Capture, lying: AbstractSet[Node]) -> list[Node]:
     return nodes[first:]
 
 
-__all__ = ["are_unseen", "may_begin"]
+__all__ = ["are_unseen", "are_written_to", "may_begin"]

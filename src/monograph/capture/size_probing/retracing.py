@@ -6,7 +6,8 @@ under the same regions, with results of the same types. What the other capture c
 one may call a number; they agree if they are equal there, given what this run guards.
 
 Two kinds of operators of the other capture may be missing here, because they do nothing there: a
-view with the sizes, the strides and the offset of what it views, and an assertion that holds.
+view with the sizes, the strides and the offset of what it views, to whose memory nothing is written
+afterwards (autograd refuses some writes to views alone), and an assertion that holds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from monograph.abstract.symbols import SymbolNode
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.recording.operators import ASSERT_SCALAR
 from monograph.capture.recording.recorder import Recorder
-from monograph.capture.size_probing.layout_differences import are_unseen, may_begin
+from monograph.capture.size_probing.layout_differences import are_unseen, are_written_to, may_begin
 from monograph.host.dispatch import without_modes
 from monograph.host.fx_nodes import append_node, is_removed
 from monograph.host.overloads import aten as _aten
@@ -155,6 +156,8 @@ class Follower(Recorder):
             raise Different("writes to other inputs or buffers")
         if (self._lying and self.shows_layout) or not are_unseen(self._expected, self._lying):
             raise Different("lays out otherwise in memory what is seen")
+        if self._instead and are_written_to(self._expected, self._instead.keys()):
+            raise Different("writes to what is a view at other sizes")
         if not self.layouts_asked.keys() <= other.layouts_asked.keys():
             raise Different("asks how its inputs lie in memory")
         if not self.answers_noted.answers.keys() <= other.answers_noted.answers.keys():

@@ -10,8 +10,9 @@ constant, a named one is a violation with the line.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from monograph.capture.captured import asserted_in_regions
 from monograph.capture.restart import Restart
 from monograph.capture.run_options import RunOptions
 from monograph.capture.torch_overrides.symbolic_numbers import wants_bool
@@ -21,11 +22,12 @@ from monograph.integers import holds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from monograph.capture.captured import Capture
     from monograph.capture.inputs.example_inputs import Inputs
     from monograph.integers import Facts
 
 
-Run = TypeVar("Run")
+Run = TypeVar("Run", bound=Any)
 
 
 def in_general(
@@ -68,7 +70,7 @@ def in_general(
             options = again
             continue
         found = probe(found, options)
-        contradicted = contradicted_paths(inputs, facts)
+        contradicted = contradicted_paths(inputs, facts, found.captured)
         if not contradicted:
             return found, options
         options = replace(options, literal=contradicted | set(options.literal))
@@ -107,8 +109,10 @@ def _otherwise(
     return replace(options, literal=frozenset(map(facts.source_of, facts.symbols)))
 
 
-def contradicted_paths(inputs: Inputs, facts: Facts) -> set[str]:
+def contradicted_paths(inputs: Inputs, facts: Facts, captured: Capture | None = None) -> set[str]:
     """Paths of the sizes for which a guard holds at the stand-in but not at the example.
+
+    So does what regions assert of sizes, whether the example runs them or not.
 
     Raises: data-dependent-branch (a guard is about a value of data).
     """
@@ -116,9 +120,15 @@ def contradicted_paths(inputs: Inputs, facts: Facts) -> set[str]:
         if not guard.relation.symbols <= inputs.examples.keys():
             at = guard.origin if isinstance(guard.origin, tuple) else ()
             raise problem("data-dependent-branch", at=at)
+    relations = [guard.relation for guard in facts.guards]
+    if captured is not None and captured.recorder.children:
+        inside = asserted_in_regions(captured)
+        relations += [each for each in inside if each.symbols <= inputs.examples.keys()]
+    if not relations:
+        return set()
     return {
         facts.source_of(symbol)
-        for guard in facts.guards
-        if not holds(guard.relation, inputs.examples)
-        for symbol in guard.relation.symbols
+        for relation in relations
+        if not holds(relation, inputs.examples)
+        for symbol in relation.symbols
     }
