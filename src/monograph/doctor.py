@@ -16,7 +16,7 @@ from monograph.api import export
 from monograph.archive import load, save
 from monograph.dims import Dim
 from monograph.host.overloads import ABSENT, LACKING
-from monograph.host.versions import VERIFIED, unresolved, version
+from monograph.host.versions import VERIFIED, is_free_threaded, unresolved, version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +26,9 @@ def diagnosis() -> tuple[str, bool]:
     """What is installed and whether it works: a text of some lines, and the verdict."""
     problems = [*_problems()]
     verified = "verified" if version() in VERIFIED else f"verified on {', '.join(VERIFIED)} only"
+    threads = ", free-threaded, not verified" if is_free_threaded() else ""
     lines = [
-        f"monograph {__version__}, Python {platform.python_version()}",
+        f"monograph {__version__}, Python {platform.python_version()}{threads}",
         f"PyTorch {torch.__version__}: {verified}",
         *problems,
         "it does not work here" if problems else "it works",

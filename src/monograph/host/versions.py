@@ -1,4 +1,4 @@
-"""Versions of PyTorch: those that were verified, and the self-check of private names on others.
+"""Versions that were verified, and the self-check of private names of PyTorch on others.
 
 Every private name that is leant on stands in a file of this folder, so the files are the list:
 the check reads them, and looks up each import and each path below `torch` that they write.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import sys
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 VERIFIED: Final = ("2.13", "2.14", "2.15")
 """Tests were run on each: all on 2.13, most on 2.14 (decision 0039), some on 2.15 (0040)."""
+
+
+def is_free_threaded() -> bool:
+    """Whether this Python was built to run without the global interpreter lock."""
+    return "free-threading" in sys.version
 
 
 def version() -> str:
@@ -36,6 +42,12 @@ def unresolved() -> list[str]:
 
 def warn_if_unverified() -> None:
     """Say once, in a version that was not verified, so and which names it lacks."""
+    if is_free_threaded():
+        text = (
+            "monograph was not verified on a free-threaded build of Python: nothing is known of "
+            "captures beside other threads. `monograph doctor` tries a program in one."
+        )
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
     if version() in VERIFIED:
         return
     gone = unresolved()
@@ -85,4 +97,4 @@ def _is_there(module: str, path: str) -> bool:
     return True
 
 
-__all__ = ["VERIFIED", "unresolved", "version", "warn_if_unverified"]
+__all__ = ["VERIFIED", "is_free_threaded", "unresolved", "version", "warn_if_unverified"]

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.utils import _pytree
 
+from monograph.doctor import diagnosis
 from monograph.host import versions
 
 
@@ -37,3 +38,12 @@ def test_another_version_is_told_of_once(monkeypatch, owner, name, path):
         monkeypatch.delattr(owner, name)
         with pytest.warns(RuntimeWarning, match=path):
             versions.warn_if_unverified()
+
+
+def test_a_free_threaded_build_is_told_of(monkeypatch):
+    """At import and by the self-check, since no test ran on one."""
+    monkeypatch.setattr(versions.sys, "version", f"{versions.sys.version} free-threading build")
+    with pytest.warns(RuntimeWarning, match="free-threaded build of Python") as told:
+        versions.warn_if_unverified()
+    assert len(told) == 1
+    assert "free-threaded, not verified" in diagnosis()[0]
