@@ -257,3 +257,30 @@ def taken_out_before_another_is_written_to(x, y):
         x = x * 2
     x.add_(1)
     return out * 2
+
+
+def both_followed():
+    """Autograd follows both."""
+    return tuple(torch.randn(3, 4).requires_grad_() for _ in range(2))
+
+
+@probe("mode", two, calls={"both": both_followed, **FOLLOWED}, refused=(*ON_DATA, "branch-writes"))
+def taken_out_and_followed_on_one_side(x, y):
+    """What `detach` gave gets a history of its own on one side."""
+    x = x * 2
+    out = x.detach()
+    if y.sum() > 0:
+        out.add_(y)
+    return x * 1, out * 2
+
+
+@probe("mode", two, calls={"both": both_followed, **FOLLOWED}, refused=ON_DATA)
+def taken_out_and_changed_on_one_side(x, y):
+    """What `detach` gave is written to without gradients, or by what has none."""
+    x = x * 2
+    out = x.detach()
+    if y.sum() > 0:
+        out.add_(torch.ones_like(x)).mul_(y.detach())
+        with torch.no_grad():
+            out.mul_(y)
+    return x * 1, out * 2

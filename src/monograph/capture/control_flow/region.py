@@ -28,7 +28,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.aliasing import FRESH, overwritten, results_of, source_of
+from monograph.abstract.aliasing import (
+    FRESH,
+    overwritten,
+    results_of,
+    source_of,
+    view_chain,
+    written_by,
+)
 from monograph.abstract.differentiability import WITHOUT_HISTORY
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
@@ -42,6 +49,7 @@ from monograph.abstract.tensor import (
 from monograph.capture.control_flow.dead_scopes import DeadScope
 from monograph.capture.control_flow.decided_copies import decide_copies
 from monograph.capture.restart import Restart, restarted
+from monograph.capture.torch_overrides.guarded_queries import note_followed
 from monograph.diagnostics import problem, snippet
 from monograph.host.fx_nodes import append_node, inputs_of, mark_superfluous
 from monograph.host.operator_types import OpOverload
@@ -315,7 +323,11 @@ class Region:
         copied = {id(tensor) for tensor, _ in self.written}
         if not copied:
             return
+        chains = [view_chain(node) for _, node in self._stand_ins if node is not None]
+        detached = {each for chain in chains for each in chain if each.target is _DETACH}
         for node in self.graph.nodes:
+            if detached:
+                self._check_history(node, detached)
             for source in node.all_input_nodes:
                 if source.graph is self.graph or node in self._copies:
                     continue
@@ -324,6 +336,27 @@ class Region:
                         decide_copies(self.recorder, self.operator, value)
                     if id(value.storage_root) in copied:
                         self._check_view(source, value)
+
+    def _check_history(self, node: Node, detached: set[Node]) -> None:
+        """What is written beneath a `detach` from outside has no gradient: a copy would have none.
+
+        Raises: branch-writes.
+        """
+        states = self.recorder.scopes.states.get(node, ())
+        if [each.settings[0] for each in states if each.kind == "grad"][-1:] == [False]:
+            return
+        for target in written_by(node):
+            if detached.isdisjoint(view_chain(target)):
+                continue
+            for other in node.all_input_nodes:
+                value, at = other.meta.get("val"), node.meta["frames"]
+                if other is target or not isinstance(value, AbstractTensor):
+                    continue
+                if not _never_needs_gradient(other):
+                    note_followed(self.recorder, value, at)
+                if value.tensor_type.requires_grad:
+                    reason = "what `detach` gave of it gets gradients of its own"
+                    raise refused_write(self, target.meta["val"].storage_root, reason, at=at)
 
     def _standing_for(self, source: Node) -> list[AbstractTensor]:
         """The tensors that a node from outside is: what it makes, or what it stands for there."""
@@ -400,14 +433,16 @@ def _take_gradients(root: AbstractTensor, copy: AbstractTensor) -> None:
 
 
 def _never_needs_gradient(node: Node) -> bool:
-    """Whether no call has a gradient there: of a factory, which takes a tensor's type at most."""
+    """Whether no call has a gradient there: of `detach`, or a factory, which asks for types."""
     value, target = node.meta.get("val"), node.target
     is_asked = isinstance(value, AbstractTensor) and value.tensor_type.requires_grad
     if is_asked or not isinstance(target, OpOverload):
         return False
     takes = [each.meta.get("val") for each in node.all_input_nodes]
     asks_only = str(target.overloadpacket.__name__) in WITHOUT_HISTORY
-    return asks_only or not any(isinstance(each, torch.Tensor) for each in takes)
+    return (
+        asks_only or target is _DETACH or not any(isinstance(each, torch.Tensor) for each in takes)
+    )
 
 
 def _detached_from(node: Node | None, root: AbstractTensor) -> AbstractTensor | None:
