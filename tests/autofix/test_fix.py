@@ -41,7 +41,7 @@ class Model(torch.nn.Module):
     "out": """
 class Model(torch.nn.Module):
     def forward(self, x):
-        y = torch.empty(0)
+        y = torch.empty(1)
         torch.mul(x, 2, out=y)
         return y + 1
 """,

@@ -35,7 +35,7 @@ class Pool(torch.nn.Module):
     @torch.no_grad()
     def forward(self, x):
         scores = self.score(x)
-        doubled = torch.empty(0)
+        doubled = torch.empty(1)
         torch.mul(scores, 2, out=doubled)
         s = scores.sum(0)
         s = sorted([s[0], s[1], s[2], s[3], s.min(), s.max(), s.sum()])

@@ -434,7 +434,7 @@ def with_requires_grad(t: TensorType, requires_grad: bool) -> TensorType:
 def make_tensor(tensor_type: TensorType, node: Node | None, recorder: Recording) -> AbstractTensor:
     """An abstract tensor of the given type."""
     for size in tensor_type.shape:
-        if type(size) is not int:
+        if type(size) is not int or size == 0:  # `out=` may resize what is empty
             tensor = make_symbolic_wrapper(
                 SymbolicTensor, len(tensor_type.shape), tensor_type.dtype, tensor_type.device
             )

@@ -19,10 +19,11 @@ from monograph.abstract.aliasing import (
     FRESH,
     Aliasing,
     Result,
+    source_of,
     view_chain,
 )
 from monograph.abstract.flags import ATTRIBUTES, has_attributes
-from monograph.abstract.tensor import AbstractTensor, with_requires_grad
+from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires_grad
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.diagnostics import problem
 
@@ -157,6 +158,15 @@ class Lineage:
         base = self._bases.get(id(source), source)
         self._bases[id(view)] = base
         self._views.setdefault(id(base), [base]).append(view)
+
+    def keep_type(self, tensor: AbstractTensor) -> None:
+        """The nodes so far still say what they make, whatever becomes of the tensor."""
+        before = make_tensor(tensor.tensor_type, tensor.node, tensor.recorder)
+        before.view_of = tensor.storage_root
+        self.join(before, tensor)
+        node = tensor.node
+        while node is not None and node.meta.get("val") is tensor:
+            node.meta["val"], node = before, source_of(node)
 
     def check_leaf(self, tensor: AbstractTensor, overload: Any, *, followed: bool) -> None:
         """A tensor is about to be written to. Raises: RuntimeError (a leaf that the call made)."""

@@ -18,7 +18,6 @@ import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 from torch.fx.immutable_collections import immutable_list
 
-from monograph.abstract.aliasing import source_of
 from monograph.abstract.differentiability import end_histories
 from monograph.abstract.layout_origin import questions_behind
 from monograph.abstract.symbols import to_python, to_sym
@@ -32,7 +31,7 @@ from monograph.abstract.tensor import (
 )
 from monograph.abstract.tensor_type import TensorType, is_differentiable
 from monograph.capture.queries.noted_answers import ModuleModes, NotedAnswers
-from monograph.capture.queries.other_operators import by_subclass, drawn
+from monograph.capture.queries.other_operators import drawn, recorded_otherwise
 from monograph.capture.queries.tensor_answers import AnsweringRecorder, TensorAnswers
 from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.capture.recording.autograd_views import Lineage
@@ -164,7 +163,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         try:
             made = self.call(func, args, kwargs or {})
         except MonographError as error:
-            return by_subclass(self, error, func, args, kwargs or {})
+            return recorded_otherwise(self, error, func, args, kwargs or {})
         if id(func) in ENDS_FACTORIES or (kwargs and "pin_memory" in kwargs):
             self.from_factory = made
         return made
@@ -455,16 +454,16 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             if self.region is not None:
                 self.region.before_write(tensor, keeps_shape=not op.inplace_view)
         result = self._infer_mutation(op, types, keyword_types)
-        node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
         outputs = [targets.get(name or "") for name in op.returned_arguments]
-        for tensors in targets.values():
-            for tensor in tensors:
-                self._written(tensor, op, result, node)
         if op.writes_out:
             results = result if isinstance(result, list | tuple) else (result,)
             for given, t in zip(outputs, results, strict=True):
                 if given:
                     require_same_shape(t, given[0].tensor_type, "out-resized")
+        node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
+        for tensors in targets.values():
+            for tensor in tensors:
+                self._written(tensor, op, result, node)
         if len(outputs) == 1 and outputs[0]:
             tensor = outputs[0][0]
             tensor.node = node
@@ -542,22 +541,18 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
     def _written(self, tensor: AbstractTensor, op: Operator, result: Any, node: Node) -> None:
         self._note_write(tensor)
         self.lineage.written(tensor, node, followed=self._requires_grad and is_grad_enabled())
-        for each in self.lineage.names(tensor) if op.inplace_view else ():
-            self._keep_type(each)
-            self.answers_noted.keep_apart(each)
-            each.tensor_type = with_requires_grad(result, tensor.tensor_type.requires_grad)
-            each.node = node
-            if isinstance(each, StaticTensor):
-                restride(each, result.shape, result.stride(), result.offset)
+        if op.inplace_view:
+            self.retype(tensor, result, node)
 
-    def _keep_type(self, tensor: AbstractTensor) -> None:
-        """The nodes so far still say what they make, whatever becomes of the tensor."""
-        before = make_tensor(tensor.tensor_type, tensor.node, self)
-        before.view_of = tensor.storage_root
-        self.lineage.join(before, tensor)
-        node = tensor.node
-        while node is not None and node.meta.get("val") is tensor:
-            node.meta["val"], node = before, source_of(node)
+    def retype(self, tensor: AbstractTensor, t: TensorType, node: Node) -> None:
+        """A tensor, by all its names, is of this type from a node on."""
+        t = with_requires_grad(t, tensor.tensor_type.requires_grad)
+        for each in self.lineage.names(tensor):
+            self.lineage.keep_type(each)
+            self.answers_noted.keep_apart(each)
+            each.tensor_type, each.node = t, node
+            if isinstance(each, StaticTensor):
+                restride(each, t.shape, t.stride(), t.offset)
 
     # --- what abstract tensors ask -------------------------------------------------------------
 
