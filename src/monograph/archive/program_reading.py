@@ -130,7 +130,10 @@ def _structured(examples: Any, in_spec: Any) -> Any:
     leaves, _ = examples
     if len(leaves) != in_spec.num_leaves:
         raise Refused("its examples are not as many as its inputs")
-    return unflatten(leaves, in_spec)
+    try:
+        return unflatten(leaves, in_spec)
+    except (NotImplementedError, RuntimeError, TypeError, ValueError) as error:  # of matrices
+        raise Refused(f"its examples are no inputs: {error}"[:300]) from None
 
 
 def program_of_schema(

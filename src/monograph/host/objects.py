@@ -279,16 +279,14 @@ def steps(state: ObjectState) -> list[str]:
 
 
 # --- sparse matrices ---------------------------------------------------------------------------
-_CHECKED: Final[Any] = torch.sparse.check_sparse_tensor_invariants
-
-
 class SparseParts:
     """What a matrix is made of; a class for each layout, which stands for it in a structure."""
 
     layout: ClassVar[torch.layout]
     varying: ClassVar[dict[str, int]]
     """The tensors by name, and which of their dimensions has one place for each entry."""
-    names: ClassVar[tuple[str, ...]]
+    names: ClassVar[tuple[str, ...]] = ()
+    __module__ = "monograph"  # as files call them, wherever they are
 
     @staticmethod
     def parts(matrix: Any) -> list[Any]:
@@ -313,6 +311,7 @@ MATRIX_MAKERS: Final[dict[type, Callable[..., Any]]] = {}
 class SparseCoo(SparseParts):
     """Of `torch.sparse_coo`: where each value stands, and the values."""
 
+    __module__ = "monograph"
     layout = torch.sparse_coo
     varying: ClassVar = {"indices": 1, "values": 0}
     names = ("indices", "values", "n_rows", "n_columns")
@@ -326,13 +325,13 @@ class SparseCoo(SparseParts):
     def plain(*parts: Any) -> torch.Tensor:
         """The matrix that these tensors of PyTorch make."""
         indices, values, *size = parts
-        checked = _CHECKED.is_enabled()
-        return torch.sparse_coo_tensor(indices, values, size, check_invariants=checked)
+        return torch.sparse_coo_tensor(indices, values, size, check_invariants=True)
 
 
 class SparseCsr(SparseParts):
     """Of `torch.sparse_csr`: where each row begins, the columns, and the values."""
 
+    __module__ = "monograph"
     layout = torch.sparse_csr
     varying: ClassVar = {"col_indices": 0, "values": 0}
     names = ("crow_indices", "col_indices", "values", "n_rows", "n_columns")
@@ -346,8 +345,7 @@ class SparseCsr(SparseParts):
     def plain(*parts: Any) -> torch.Tensor:
         """The matrix that these tensors of PyTorch make."""
         starts, columns, values, *size = parts
-        checked = _CHECKED.is_enabled()
-        return torch.sparse_csr_tensor(starts, columns, values, size, check_invariants=checked)
+        return torch.sparse_csr_tensor(starts, columns, values, size, check_invariants=True)
 
 
 _KINDS: Final = {each.layout: each for each in (SparseCoo, SparseCsr)}
@@ -449,6 +447,9 @@ def may_stand_for(value: Any, kind: str) -> bool:
 
 def class_named(name: str) -> type | None:
     """The class that `module:Class` names and that a file may name, if it is loaded."""
+    sparse = next((each for each in _KINDS.values() if name_of(each) == name), None)
+    if sparse is not None:
+        return sparse
     module, _, qualname = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in qualname.split("."):

@@ -63,8 +63,7 @@ class Draw:
             leaves[self.shared[1]] = leaves[self.shared[0]]
         if self.gradients:
             leaves = [_asking(leaf) for leaf in leaves]
-        with torch.sparse.check_sparse_tensor_invariants():
-            return unflatten(leaves, self.in_spec)
+        return unflatten(leaves, self.in_spec)
 
     def text(self) -> str:
         """Say in a few words what is particular about it."""

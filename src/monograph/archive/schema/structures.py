@@ -21,7 +21,7 @@ from monograph.archive.schema.plain_values import (
     find_loaded,
     read_constant,
 )
-from monograph.host.objects import CHILD, ObjectState, base_of
+from monograph.host.objects import CHILD, ObjectState, SparseParts, base_of
 from monograph.host.trees import ObjectNode, SharedNode, pytree
 from monograph.lazy_imports import resolved
 
@@ -167,6 +167,9 @@ def _state(written: Any) -> ObjectState:
     if len({name for name, _ in pairs}) != len(pairs):
         raise Refused("an object has one attribute twice")
     attributes = [(n, CHILD if held is None else read_constant(*listed(held))) for n, held in pairs]
+    names = kind.names if issubclass(kind, SparseParts) else None
+    if names is not None and attributes != [(name, CHILD) for name in names]:
+        raise Refused("a sparse matrix has other parts")
     return ObjectState(kind, tuple(attributes), content)
 
 
