@@ -116,6 +116,24 @@ def test_what_a_region_asserts_of_sizes_is_told_before_it_computes(lower):
         run(torch.ones(3, 3))
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, lambda: torch.autocast("cpu")])
+def test_what_is_told_before_it_computes_is_in_no_mode(mode):
+    """Where the loop is in one."""
+
+    class Within(Rounds):
+        def forward(self, x):
+            with mode():
+                y = super().forward(x)
+                return y @ y.t()
+
+    program = monograph.export(
+        Within(), (torch.ones(2, 3),), dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},)
+    )
+    for run in (program.module(), monograph.unflatten(program)):
+        x = torch.ones(2, 5)
+        torch.testing.assert_close(run(x), Within()(x))
+
+
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_view_at_other_sizes_alone_is_not_written_to(n):
     """Autograd refuses writes to a view that a row makes a leaf with a history: that is no view."""

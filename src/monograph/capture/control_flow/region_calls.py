@@ -10,6 +10,7 @@ import torch
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.outputs import drop_unused_nodes
 from monograph.capture.recording.lifting import Subgraph, end, lift, read
+from monograph.capture.recording.operators import ASSERT_SCALAR
 from monograph.capture.recording.scopes import ModeRegion
 from monograph.capture.torch_overrides.caught_errors import note_written_late
 from monograph.diagnostics import problem
@@ -81,6 +82,8 @@ def _strip_regions(region: Region) -> None:
         return
     for node in region.graph.nodes:
         state = states.pop(node, ())
+        if not state and node.target is ASSERT_SCALAR:
+            continue  # it was put first, into no mode
         if node.op == "call_function" and "nn_module_stack" in node.meta:  # numbers are in none
             inner = _inner_regions(state, around)
             if inner:
