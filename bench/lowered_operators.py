@@ -92,6 +92,9 @@ def computing(program: object) -> Counter[str]:
                 first = views.setdefault(f"{node.target}{node.args}{node.kwargs}", node)
                 if first is not node:
                     node.replace_all_uses_with(first)
+        for node in reversed(list(child.graph.nodes)):
+            if node.target in REPEATABLE and not node.users:
+                child.graph.erase_node(node)  # also one that might be refused, which is kept
         child.graph.eliminate_dead_code()
         found.update(
             str(node.target)
