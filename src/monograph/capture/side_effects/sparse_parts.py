@@ -65,6 +65,8 @@ class SparseMatrix(torch.Tensor):
     held: dict[str, Any]
     kept_as: torch.layout
     sizes: Any
+    given: tuple[Any, ...] = ()
+    """The tensors that it was made of, whose memory is its own."""
     coalesced_after: int | None = None
     """How often its parts had been written to, if it may or may not share their memory."""
 
@@ -190,6 +192,16 @@ def _coalesced(matrix: SparseMatrix) -> SparseMatrix:
     return made
 
 
+def _part(place: int, layout: torch.layout) -> Callable[[SparseMatrix], Any]:
+    """What reads one of the tensors that a matrix was made of."""
+
+    def read(matrix: SparseMatrix) -> Any:
+        is_kept = matrix.kept_as is layout and matrix.given
+        return matrix.given[place].detach() if is_kept else NotImplemented
+
+    return read
+
+
 def _scaled(matrix: Any, number: Any) -> Any:
     if not isinstance(matrix, SparseMatrix) or type(number) not in {int, float}:
         return NotImplemented
@@ -212,6 +224,11 @@ _ANSWERS: Final[Mapping[Any, Callable[..., Any]]] = MappingProxyType(
         _aten.linear.default: _linear,
         _aten.dim.default: lambda _: 2,
         _aten.sym_size.default: lambda matrix: matrix.sizes,
+        _aten._indices.default: _part(0, torch.sparse_coo),  # noqa: SLF001
+        _aten._values.default: _part(1, torch.sparse_coo),  # noqa: SLF001
+        _aten.crow_indices.default: _part(0, torch.sparse_csr),
+        _aten.col_indices.default: _part(1, torch.sparse_csr),
+        _aten.values.default: _part(2, torch.sparse_csr),
         _aten.to_dense.default: _to_dense,
         _aten.detach.default: lambda matrix: matrix,
         _aten.alias.default: lambda matrix: matrix,
@@ -297,7 +314,9 @@ def _joined(*parts: Any) -> SparseMatrix:
         places = torch.arange(values.size(0), dtype=where[0].dtype, device=values.device)
         rows = torch.searchsorted(where[0][1:], places, right=True)
     held = {"rows": rows, "columns": columns, "values": values}
-    return SparseMatrix(held, layout, (n_rows, n_columns))
+    made = SparseMatrix(held, layout, (n_rows, n_columns))
+    made.given = (*where, values)
+    return made
 
 
 MATRIX_MAKERS.update(dict.fromkeys((StaticTensor, SymbolicTensor), _joined))
