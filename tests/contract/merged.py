@@ -284,3 +284,14 @@ def taken_out_and_changed_on_one_side(x, y):
         with torch.no_grad():
             out.mul_(y)
     return x * 1, out * 2
+
+
+@probe("mode", two, calls={"both": both_followed, **FOLLOWED}, refused=(*ON_DATA, "branch-writes"))
+def taken_out_of_a_factory_and_followed_twice(x, y):
+    """The second condition goes on with the history that the first began."""
+    made = torch.zeros(3, 4)
+    out = made.detach()
+    for row in (0, 1):
+        if y[row].sum() > 0:
+            out.add_(y)
+    return made * 2, out * 2

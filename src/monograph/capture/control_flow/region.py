@@ -289,23 +289,11 @@ class Region:
             if overwritten(node) is source:
                 copies[node] = self._viewed(source, copies)
                 return copies[node]
-            if node.target is _DETACH and source in copies and _never_needs_gradient(source):
-                copies[node] = copies[source]  # a tensor as `zeros_like` makes it
-                return copies[node]
             arguments = (self._viewed(source, copies), *node.args[1:])
             made = self.recorder.append(node.target, node.name, arguments, dict(node.kwargs))
             made.meta["val"] = node.meta["val"]
             copies[node] = made
         return copies[node]
-
-    def held_by(self, root: AbstractTensor) -> AbstractTensor:
-        """The tensor that user code holds of one that was copied: the owner, or one like it."""
-        for tensor, _ in self._stand_ins:
-            if tensor.storage_root is root:
-                holder = _detached_from(tensor.node, root)
-                if holder is not None:
-                    return holder
-        return root
 
     def _let_stand(self, stand_ins: Sequence[tuple[AbstractTensor, Node | None]]) -> None:
         for tensor, node in stand_ins:
@@ -443,19 +431,6 @@ def _never_needs_gradient(node: Node) -> bool:
     return (
         asks_only or target is _DETACH or not any(isinstance(each, torch.Tensor) for each in takes)
     )
-
-
-def _detached_from(node: Node | None, root: AbstractTensor) -> AbstractTensor | None:
-    """What a view is a view of, where that is a tensor without gradients taken out of autograd."""
-    while node is not None and node is not root.node:
-        source = node.args[0]
-        if not isinstance(source, Node):
-            break
-        if node.target is _DETACH and source is root.node and _never_needs_gradient(source):
-            value = node.meta.get("val")
-            return value if isinstance(value, AbstractTensor) else None
-        node = source
-    return None
 
 
 def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:

@@ -34,7 +34,7 @@ def write_back(region: Region, tensor: AbstractTensor, value: AbstractTensor) ->
     note_written_late(recorder, tensor)
     is_leaf = node is not None and node.op == "placeholder" and tensor.tensor_type.requires_grad
     with torch.no_grad() if is_leaf and recorder.region is None else nullcontext():
-        recorder.call(torch.ops.aten.copy_.default, (region.held_by(tensor), value), {})
+        recorder.call(torch.ops.aten.copy_.default, (tensor, value), {})
 
 
 def close(
