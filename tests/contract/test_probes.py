@@ -12,6 +12,7 @@ from tests.contract import (  # noqa: F401  importing registers the probes
     data,
     effects,
     environment_answers,
+    from_before,
     gradients,
     hostile,
     layouts,

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from monograph.capture.side_effects.tracking import Chain, Effects
 
 _WITH_ATTRIBUTES: Final = (FunctionType, type)
+_OF_FUNCTIONS: Final = frozenset({"__code__", "__defaults__", "__kwdefaults__"})
+"""What code may set on functions, beside their attributes in Python."""
 
 _WRITES_GLOBAL: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _WRITES_CELL: Final = frozenset(opcode.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF"))
@@ -189,7 +191,7 @@ class Reach(Digests):
         self._named.append((variables, plan))
         for name in plan.names:
             value = variables.get(name, MISSING)
-            if plan.writes_globals:
+            if plan.writes_globals or (plan.written is not None and plan.written.others):
                 self._binding(variables, name, by)
             if issubclass(type(value), ModuleType):
                 self._module(value, plan, by, {id(value)})
@@ -226,6 +228,9 @@ class Reach(Digests):
         """The attributes of a function, of a class, or of an object's class and methods named."""
         if type(value) is FunctionType:
             self._whole("attributes", value, root, by)
+            for name in _OF_FUNCTIONS.intersection(plan.names):
+                held = getattr(value, name)
+                self._effects.add(WriteTarget("attribute", value, name, held, tracked=True, by=by))
             return
         for cls in (value if issubclass(type(value), type) else type(value)).__mro__:
             if is_users_class(cls):

@@ -9,6 +9,7 @@ An opaque object is not read: calling it, or giving it to C, counts as a write (
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import threading
 from collections import OrderedDict, defaultdict, deque
@@ -38,7 +39,7 @@ from monograph.capture.side_effects.container_contents import (
 )
 from monograph.capture.side_effects.native_state import BOUND_TO_C, package_of
 from monograph.capture.side_effects.opaque_objects import CALLED, is_opaque, keep
-from monograph.capture.side_effects.place_names import Called
+from monograph.capture.side_effects.place_names import Called, default_values
 from monograph.capture.side_effects.snapshots import has_attributes
 from monograph.capture.side_effects.tracking import WriteTarget, chain_of
 from monograph.diagnostics import problem
@@ -245,6 +246,17 @@ class DigestsOfReads(Digests):
         if type(value) is not list:
             self.objects[id(value)] = value
         self.follow(value, root, chain_of(frame), outside=True)
+
+    def defaults(self, function: FunctionType, frame: InterpreterFrame | None) -> None:
+        """A function is called: its default values are from before, or as new as it is itself."""
+        is_old = not function.__code__.co_flags & inspect.CO_NESTED
+        for name, value in default_values(function):
+            if type(value) in LEAVES or id(value) in self._seen:
+                continue
+            if is_old and type(value) is not list:
+                self.objects[id(value)] = value
+            by = ((function.__code__, 0), *chain_of(frame))
+            self.follow(value, Called("default", name), by, outside=is_old)
 
     def give_now(self, values: Iterable[Any], frame: InterpreterFrame | None) -> None:
         """C is given these, and may write to them.

@@ -142,11 +142,13 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
     for name, function in _named(
         torch,
         "manual_seed set_rng_state set_default_dtype set_default_device"
-        " use_deterministic_algorithms set_default_tensor_type set_float32_matmul_precision",
+        " use_deterministic_algorithms set_default_tensor_type set_float32_matmul_precision"
+        " set_num_threads set_num_interop_threads set_printoptions set_flush_denormal",
     ):
         yield function, Switch(name)
     for module, names in (
         (torch.random, "fork_rng"),
+        (os, "chdir umask"),
         (gc, "enable disable freeze unfreeze set_threshold set_debug"),
         (sys, "settrace setprofile"),
         (threading, "settrace setprofile"),

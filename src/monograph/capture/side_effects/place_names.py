@@ -60,7 +60,7 @@ def _names(
     function: Any = place.function
     for kind, named in (
         ("argument", arguments),
-        ("default", _defaults(function)),
+        ("default", default_values(function)),
         ("closure", _closure(function)),
         ("global", () if function is None else function.__globals__.items()),
         ("class", of_classes),
@@ -74,7 +74,8 @@ def _own(cls: type) -> Iterable[tuple[str, Any]]:
     return vars(cls).items()
 
 
-def _defaults(function: FunctionType | None) -> Iterator[tuple[str, Any]]:
+def default_values(function: FunctionType | None) -> Iterator[tuple[str, Any]]:
+    """The parameters that have default values, with these."""
     if function is None:
         return
     code, defaults = function.__code__, function.__defaults__ or ()

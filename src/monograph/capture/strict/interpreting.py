@@ -230,8 +230,7 @@ class Strict(Hooks):
     def island(self, function: FunctionType, reason: str) -> None:
         """Report user code that could not be interpreted."""
         if self.enters(function):
-            name = f"{function.__module__}.{function.__qualname__}"
-            island = Island(name, reason)
+            island = Island(f"{function.__module__}.{function.__qualname__}", reason)
             if island not in self.observed.islands:
                 self.observed.islands.append(island)
 
@@ -248,10 +247,10 @@ class Strict(Hooks):
         if other is not None:
             return other
         kind = type(callee)
+        if kind is FunctionType and (callee.__defaults__ or callee.__kwdefaults__):
+            self._reads.defaults(callee, frame)
         if kind is FunctionType and not is_suspect(callee, args):
             return None
-        if kind is _CACHED:
-            return partial(self._cached, callee)
         if kind is MethodWrapperType:
             return of_plain_number(callee, args)
         if kind in BOUND_TO_C:
@@ -287,8 +286,7 @@ class Strict(Hooks):
             if rows is not None:
                 return rows
         if callee is list and len(args) == 1:
-            numbers = number_lists.listed(self._recorder, args[0])
-            return numbers or listed(self._interpreter, args)
+            return number_lists.listed(self._recorder, args[0]) or listed(self._interpreter, args)
         return TRUTHS.get(id(callee)) or made(callee, args, kwargs)
 
     def _can_fork(self, value: Any) -> bool:
@@ -297,6 +295,8 @@ class Strict(Hooks):
     def _look_outside(
         self, callee: Any, args: list[Any], frame: InterpreterFrame | None
     ) -> Callable[..., Any] | None:
+        if type(callee) is _CACHED:
+            return partial(self._cached, callee)
         found = find_outside(callee, args)
         if found is None:
             if type(callee) in BOUND_TO_C and _is_known_for_good(callee):
