@@ -1,6 +1,7 @@
 """Each program does just in time what it does in eager code."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,10 @@ def test_equal_to_eager(name):
         assert two == one, f"call {index}"
     graphs = sum(sum(table.graphs) for table in optimizer.tables)
     places = {place for table in optimizer.tables for _, place in table.breaks}
-    assert [graphs, len(places)] == COUNTS[name][:2]
+    expected = COUNTS[name][:2]
+    if name == "warnings_are_given" and sys.version_info >= (3, 14):
+        expected[1] = 7  # catch_warnings takes a lock there, and sets more of the module
+    assert [graphs, len(places)] == expected
 
 
 def test_fewer_breaks_than_torch():

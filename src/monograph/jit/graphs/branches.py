@@ -29,7 +29,7 @@ from monograph.jit.graphs.sizes import ORDER, SYMBOLIC, ChosenTensor, plain
 from monograph.jit.guard_code import ATOMS
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from torch.fx import Node
 
@@ -318,7 +318,9 @@ _HARMLESS: Final = frozenset(
     }
 )
 """Instructions that write to nothing but the frame, or say themselves what they call."""
-_OF_CALLEES: Final = frozenset({"MAKE_CELL", "LIST_APPEND", "MAP_ADD", "SET_ADD"})
+_ADDING: Final = frozenset({"LIST_APPEND", "MAP_ADD", "SET_ADD"})
+"""Those that write to a display of the frame, so long as it is not complete."""
+_OF_CALLEES: Final = _ADDING | {"MAKE_CELL"}
 """Those that write to what the frame of a call that began in the side has made."""
 _ASKING: Final = frozenset({"GET_ITER", "UNPACK_SEQUENCE", "LIST_EXTEND", "DICT_MERGE"})
 """Those that ask an iterator that may be older, if they are given one."""
@@ -331,7 +333,9 @@ _PURE: Final = (
 def check_step_in_side(side: BranchSide, frame: InterpreterFrame, name: str, argument: Any) -> None:
     """Raises: NotRecordable, of an instruction whose effect may outlive a side."""
     handler = frame.body.handlers[frame.ip - 1]
-    if handler is not None and handler.target not in frame.body.around:
+    if handler is not None and not (
+        handler.target in frame.body.around or _puts_back(frame.body.names, handler.target)
+    ):
         raise NotRecordable("a handler within a side of a branch")
     if name in _HARMLESS:
         is_ours = frame.stack and type(frame.stack[-1 - (name == "BINARY_OP")]) in _OWN_IN_PLACE
@@ -345,6 +349,8 @@ def check_step_in_side(side: BranchSide, frame: InterpreterFrame, name: str, arg
     is_own_cell = name == "STORE_DEREF" and _is_cell_of(frame, argument)
     if (name in _OF_CALLEES or is_own_cell) and not frame.is_copy:
         return
+    if name in _ADDING and len(frame.stack) - argument - (name == "MAP_ADD") >= side.depth:
+        return
     if name == "FOR_ITER" and not (frame.is_copy and len(frame.stack) < side.depth):
         return
     raise NotRecordable(f"the instruction {name} in a side of a branch")
@@ -355,6 +361,13 @@ _OWN_IN_PLACE: Final = (torch.Tensor, int, float, str, bytes, tuple, bool, compl
 
 def _is_cell_of(frame: InterpreterFrame, slot: int) -> bool:
     return frame.body.slots[slot] in frame.code.co_cellvars
+
+
+def _puts_back(names: Sequence[str], target: int) -> bool:
+    """Whether a handler puts variables of an inlined comprehension back, and goes on raising."""
+    while names[target] in ("SWAP", "POP_TOP", "STORE_FAST"):
+        target += 1
+    return names[target] == "RERAISE"
 
 
 def check_call_in_side(callee: Any, takes: bool, args: list[Any]) -> None:  # noqa: FBT001 (what it is)
