@@ -22,6 +22,16 @@ def decomposed(program: Any) -> Any:
     return program.run_decompositions().module()
 
 
+def frozen(program: Any) -> Any:
+    """As it is, with its state constant."""
+    return program.module(freeze=True)
+
+
+def frozen_decomposed(program: Any) -> Any:
+    """Lowered, with its state constant."""
+    return program.run_decompositions().module(freeze=True)
+
+
 def unflattened(program: Any) -> Any:
     """With the module hierarchy of the original."""
     return monograph.unflatten(program)
@@ -67,7 +77,10 @@ def spelt(program: Any) -> Any:
     return lambda *args: namespace["forward"](state, *args)
 
 
-FORMS = (as_module, decomposed, unflattened, loaded, loaded_decomposed, in_stock, spelt)
+FORMS = (
+    *(as_module, decomposed, frozen, frozen_decomposed, unflattened, loaded, loaded_decomposed),
+    *(in_stock, spelt),
+)
 
 
 def made_forms(program: Any) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -124,7 +124,7 @@ def declaration(module: nn.Module, args: tuple, kwargs: dict, hint: object = mon
     return {name: every_dim(value, hint) for name, value in declared.items()}
 
 
-def same(expected: object, actual: object, what: str) -> None:
+def same(expected: object, actual: object, what: str, **tolerances: float) -> None:
     """Hold that two pytrees agree in structure, type, shape, dtype, layout and value."""
     expected_leaves, expected_spec = pytree.tree_flatten(expected)
     actual_leaves, actual_spec = pytree.tree_flatten(actual)
@@ -136,7 +136,8 @@ def same(expected: object, actual: object, what: str) -> None:
     for at, (left, right) in enumerate(zip(expected_leaves, actual_leaves, strict=True)):
         if isinstance(left, Tensor):
             assert isinstance(right, Tensor), f"{what}[{at}]: a tensor became {right!r}"
-            assert_close(right, left, equal_nan=True, msg=lambda t, at=at: f"{what}[{at}]: {t}")
+            words = {"msg": lambda t, at=at: f"{what}[{at}]: {t}"}
+            assert_close(right, left, equal_nan=True, **words, **tolerances)
             if left.numel() > 1 and left.layout == torch.strided:
                 assert strides(left) == strides(right), (
                     f"{what}[{at}]: strides {left.stride()} became {right.stride()}"

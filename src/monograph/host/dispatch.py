@@ -75,6 +75,11 @@ def has_memory(tensor: torch.Tensor) -> bool:
     return has_numbers and not tensor._is_zerotensor()
 
 
+def version_of(tensor: torch.Tensor) -> int:
+    """How often the tensor's memory was written to, as autograd counts it (`_version`)."""
+    return tensor._version
+
+
 def is_fake(tensor: torch.Tensor) -> bool:
     """Whether it is a FakeTensor: a type on a device, without numbers."""
     return type(tensor).__module__ == _FAKE

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 
 class Sharing:
-    """The memory of one graph. `together` are placeholders that may share memory."""
+    """The memory of one graph. Those `together` are placeholders that may share memory."""
 
-    def __init__(self, module: torch.fx.GraphModule, together: Iterable[Node] = ()) -> None:
+    def __init__(self, module: torch.fx.GraphModule, *together: Iterable[Node]) -> None:
         self._parent: dict[Node, Node] = {}
         self._written: set[Node] = set()
         self._returned: set[Node] = set()
-        self._join([*together])
+        for group in together:
+            self._join([*group])
         for node in module.graph.nodes:
             if node.op == "output":
                 self._returned.update(node.all_input_nodes)

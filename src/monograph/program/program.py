@@ -52,6 +52,7 @@ _program_line = deferred("monograph.program.html:program_line")
 _write_graph_page = deferred("monograph.pages.graph_page:write_graph_page")
 _to_python_text = deferred("monograph.program.python_source.module_text:to_python_text")
 _converted = deferred("monograph.program.transforms.conversion:converted")
+_frozen_module = deferred("monograph.program.transforms.freezing:frozen_module")
 _lowered = deferred("monograph.program.transforms.run_decompositions:lowered")
 _ask_for_data = deferred("monograph.program.transforms.state_assignment:ask_for_data")
 _with_state = deferred("monograph.program.transforms.state_assignment:with_state")
@@ -246,7 +247,13 @@ class ExportedProgram:
         for _, buffer in self.named_buffers():
             yield buffer
 
-    def module(self, check_guards: bool = True, *, check: bool = True) -> ProgramModule:  # noqa: FBT001, FBT002  (an option users set)
+    def module(
+        self,
+        check_guards: bool = True,  # noqa: FBT001, FBT002  (an option users set)
+        *,
+        check: bool = True,
+        freeze: bool = False,
+    ) -> ProgramModule:
         """Return a module that is called like the original and shares this program's state.
 
         Its inputs are checked against the contract before any operator runs, unless `check_guards`
@@ -255,9 +262,17 @@ class ExportedProgram:
         or with shared memory may give results that differ from the model's, without a word. What
         the contract admits gives the same results either way.
 
-        Raises (a call): contract-broken, weights-do-not-fit (they were not saved, nor given since).
+        With `freeze`, what depends on parameters, on buffers that no call writes to, and on
+        constants alone is computed once, now: they are constants of the module from then on,
+        without gradients, and what no call reads is dropped. A call is refused where one of those
+        that something was computed of was written to since. The module's `frozen_state` lists it.
+
+        Raises (a call): contract-broken, weights-do-not-fit (they were not saved, nor given since),
+            state-frozen.
         """
         with self._boundary("called"):
+            if freeze:
+                return _frozen_module(self, check=check and check_guards)
             module = _make_module(self, check=check and check_guards)
             if any(tensor.is_meta for tensor in self.state_dict.values()):
                 _ask_for_data(self, module)

@@ -96,7 +96,9 @@ class Gate:
         return args, kwargs
 
 
-def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModule:
+def make_module(
+    program: ExportedProgram, *, check: bool = True, kind: type[ProgramModule] = ProgramModule
+) -> ProgramModule:
     """Return a module that is called like the original and shares the program's state."""
     names, in_spec, out_spec = program.call_names, program.in_spec, program.out_spec
     graph = stateful_graph(program, check=check)
@@ -104,7 +106,7 @@ def make_module(program: ExportedProgram, *, check: bool = True) -> ProgramModul
     children = runnable_children(program)
     if check:
         children[attribute_names(program)[CHECKS]] = CheckInputs(program.contract)
-    module = ProgramModule(children, graph)
+    module = kind(children, graph)
     read: set[str] = set()
     for spec in program.graph_signature.input_specs:
         if spec.kind in STATE and spec.target is not None:

@@ -127,6 +127,19 @@ def test_constants_fold_and_stay_fresh():
     }
 
 
+def test_folding_asks_for_nothing_more():
+    """A size of 1 that the program takes is taken still: values keep their types."""
+
+    def forward(self, x):
+        return x[:, :2] * torch.tensor([1.0, 2.0]).exp()
+
+    module = type("Model", (nn.Module,), {"forward": forward})()
+    program = export(module, (torch.ones(4, 3),), dynamic_shapes={"x": {0: Dim.AUTO, 1: Dim.AUTO}})
+    folded = program.transform(passes.fold_constants())
+    assert count(folded, aten.exp.default) == 0
+    check(program, folded, torch.randn(2, 1))
+
+
 def test_state_that_is_written_to_is_no_constant():
     """A buffer that counts is read anew in each call."""
 

@@ -6,6 +6,7 @@ program-not-spelt what: str      UnsupportedError
 program-pickled   what: str      UnsupportedError
 dtype-is-fixed    dtype, reason  UnsupportedError
 state-converted   what: str      UnsupportedError
+state-frozen      what: str      ContractError
 module-call-lost  path, reason   UnsupportedError
 entry-not-found   entry, reason  SpecError
 entries-differ    tensor, one, other   SpecError
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Text
-from monograph.diagnostics.errors import SpecError, UnsupportedError
+from monograph.diagnostics.errors import ContractError, SpecError, UnsupportedError
 from monograph.diagnostics.wording import offer
 
 
@@ -78,6 +79,18 @@ def state_converted(*, what: str) -> Text:
         helps=(
             offer("convert the program", "program.to(...).module()"),
             offer("or the original module, and export it again", "export(model.to(...), ...)"),
+        ),
+    )
+
+
+@message("state-frozen", ContractError)
+def state_frozen(*, what: str) -> Text:
+    """Say that what a frozen module computed once would be of other values now."""
+    return Text(
+        headline=f"{what}, and what depends on it was computed once",
+        helps=(
+            offer("freeze a module anew", "program.module(freeze=True)"),
+            offer("or take the one that reads its parameters in every call", "program.module()"),
         ),
     )
 

@@ -49,6 +49,8 @@ class ProgramCopy:
     """Where inputs are from now on; None stands for any device."""
     dtypes: dict[torch.dtype, torch.dtype] = field(default_factory=dict[torch.dtype, torch.dtype])
     """What inputs are from now on."""
+    is_typed: bool = False
+    """Whether a rewrite left every value its type: rules asked anew may need a guard more."""
 
     @property
     def graph(self) -> torch.fx.Graph:

@@ -253,7 +253,7 @@ class ProgramModule(GraphModule):
         """
         for name, tensor in (*self.named_parameters(), *self.named_buffers()):
             with torch.no_grad():
-                _check_kept(name, tensor, fn(tensor))
+                check_kept(name, tensor, fn(tensor))
         return super()._apply(fn, recurse)  # pyright: ignore[reportReturnType]  (torch says Module)
 
     def _load_from_state_dict(
@@ -267,7 +267,7 @@ class ProgramModule(GraphModule):
             for name, tensor in (*self.named_parameters(), *self.named_buffers()):
                 given = state_dict.get(prefix + name)
                 if isinstance(given, torch.Tensor):
-                    _check_kept(name, tensor, given)
+                    check_kept(name, tensor, given)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest, **options)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -278,7 +278,7 @@ class ProgramModule(GraphModule):
         raise problem("program-pickled", what="the module of an ExportedProgram")
 
 
-def _check_kept(name: str, before: torch.Tensor, after: torch.Tensor) -> None:
+def check_kept(name: str, before: torch.Tensor, after: torch.Tensor) -> None:
     """Hold that state stays of the type that the graph was made for.
 
     What has no data, as what stood for it in a file, may get some on any device.

@@ -23,6 +23,7 @@ from monograph.program.signature import OutputKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from monograph.diagnostics import MonographError
     from monograph.program.program import ExportedProgram
 
     Given = Mapping[str, torch.Tensor] | str | os.PathLike[str]
@@ -134,10 +135,23 @@ def bare(tensor: torch.Tensor) -> torch.Tensor:
 
 def ask_for_data(program: ExportedProgram, module: torch.nn.Module) -> None:
     """Refuse calls of a program's module while what the graph reads on a device has no data."""
-    held = {**program.constants, **program.state_dict}
-    names = [n for n, d in _read(program).items() if held[n].is_meta and d.type != "meta"]
+    names = _without_data(program)
     if names:
         module.register_forward_pre_hook(partial(_check_data, names))
+
+
+def check_data(program: ExportedProgram) -> None:
+    """Hold that what the graph reads has data.
+
+    Raises: weights-do-not-fit.
+    """
+    for name in _without_data(program):
+        raise _missing(name)
+
+
+def _without_data(program: ExportedProgram) -> list[str]:
+    held = {**program.constants, **program.state_dict}
+    return [n for n, d in _read(program).items() if held[n].is_meta and d.type != "meta"]
 
 
 def _check_data(names: list[str], module: torch.nn.Module, _args: Any) -> None:
@@ -145,8 +159,12 @@ def _check_data(names: list[str], module: torch.nn.Module, _args: Any) -> None:
     held |= dict(module.named_buffers(remove_duplicate=False))
     for name in names:
         if held[name].is_meta:
-            reason = f"`{name}` has no data: give it with `program.with_state(...)`"
-            raise problem("weights-do-not-fit", reason=reason)
+            raise _missing(name)
+
+
+def _missing(name: str) -> MonographError:
+    reason = f"`{name}` has no data: give it with `program.with_state(...)`"
+    return problem("weights-do-not-fit", reason=reason)
 
 
 def _now(held: Mapping[str, torch.Tensor], made: Mapping[int, torch.Tensor]) -> dict[str, Any]:
@@ -244,4 +262,4 @@ def _distance(one: torch.Tensor, other: torch.Tensor) -> int | None:
     return other.data_ptr() - one.data_ptr()
 
 
-__all__ = ["all_with_state", "ask_for_data", "bare", "with_state", "without_data"]
+__all__ = ["all_with_state", "ask_for_data", "bare", "check_data", "with_state", "without_data"]

@@ -63,7 +63,7 @@ def _after(program: ExportedProgram, each: Rewrite | Callable[[Any], Any]) -> Ex
     before = snapshot(edited.module)
     if isinstance(each, Rewrite):
         each.apply(edited)
-        if edited.devices or edited.dtypes:
+        if edited.devices or edited.dtypes or edited.is_typed:
             before = snapshot(edited.module)  # which says the new types already
     else:
         result = each(edited.module)
@@ -156,12 +156,16 @@ def _program(program: ExportedProgram, edited: ProgramCopy) -> ExportedProgram:
 
 
 def _is_state(name: str, program: ExportedProgram, edited: ProgramCopy) -> bool:
-    if name in program.state_dict:
-        return True
-    new = (each for each in edited.state_inputs.values() if each.target == name)
+    new = [each for each in edited.state_inputs.values() if each.target == name]
+    if name in program.state_dict:  # what a pass has frozen is a constant now
+        return edited.tensors[name] is program.state_dict[name] or not _are_constants(new)
     return name not in program.constants and any(
         each.kind == "parameter" or bool(each.persistent) for each in new
     )
+
+
+def _are_constants(inputs: list[StateInput]) -> bool:
+    return bool(inputs) and all(each.kind == "constant" for each in inputs)
 
 
 def _input_spec(name: str, old: dict[str, InputSpec], edited: ProgramCopy) -> InputSpec:
