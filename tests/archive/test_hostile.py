@@ -87,6 +87,6 @@ def _seen_of_garbage() -> list[str]:
     left.itself = left
     del left
     with watched(limit=0) as seen:
-        gc.collect()
+        gc.collect(0)  # of all that a worker holds by now, it takes many seconds
     assert dead
     return seen
