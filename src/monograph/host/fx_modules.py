@@ -149,7 +149,7 @@ def found_at(module: torch.nn.Module, target: str) -> Any:
 def holder_of(module: torch.nn.Module, target: str) -> str | None:
     """The dictionary of a module that holds what has this qualified name: `_parameters`, ....
 
-    None where a module on the way, or the value, lies elsewhere.
+    `__dict__` holds plain attributes. None where a module on the way, or the value, lies elsewhere.
     """
     *between, name = target.split(".")
     for part in between:
@@ -157,7 +157,11 @@ def holder_of(module: torch.nn.Module, target: str) -> str | None:
         if child is None:
             return None
         module = child
-    return next((kind for kind in _HOLDING if name in vars(module).get(kind, ())), None)
+    held = vars(module)
+    kinds = [kind for kind in _HOLDING if name in held.get(kind, ())]
+    if not kinds and name in held and not hasattr(type(module), name):
+        return "__dict__"
+    return kinds[0] if kinds else None
 
 
 _LATER: Final = SPECS.union(CODE)

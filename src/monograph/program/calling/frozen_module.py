@@ -116,8 +116,9 @@ class FrozenModule(ProgramModule):
 
         Raises: contract-broken, state-frozen.
         """
-        if not is_read_by_dynamo() and not listening():
-            self.__dict__[FROZEN].check(self)
+        watch: Watch = self.__dict__[FROZEN]
+        if (watch.read or watch.others) and not is_read_by_dynamo() and not listening():
+            watch.check(self)
         return super().__call__(*args, **kwargs)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FrozenModule:

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import monograph
 from monograph import Dim
 from monograph.diagnostics import ContractError
+from monograph.host.fx_modules import holder_of
 from tests.seeding import reseed
 
 
@@ -209,3 +210,20 @@ def test_values_are_let_go_of_behind_their_last_use():
         module(x)
     assert len(alive) == 9
     assert max(alive) == 1
+
+
+def test_constants_are_read_where_they_lie():
+    """A plain attribute is read from its dictionary, anew in each call; a property is asked."""
+
+    class Shifted(nn.Module):
+        def forward(self, x):
+            return x + torch.tensor([1.0, 2.0])
+
+    made = monograph.export(Shifted(), (torch.ones(3, 2),)).module()
+    (name,) = (node.target for node in made.graph.nodes if node.op == "get_attr")
+    assert holder_of(made, name) == "__dict__"
+    assert holder_of(made, "code") is holder_of(made, "missing") is None
+    x = torch.zeros(3, 2)
+    assert torch.equal(made(x), x + torch.tensor([1.0, 2.0]))
+    setattr(made, name, torch.ones(2))
+    assert torch.equal(made(x), x + 1)
