@@ -329,6 +329,9 @@ def call_debugger(
     def set_trace(debugger: Any, caller: Any = None, *rest: Any) -> Any:
         if caller is None or _is_ours(caller.f_code):
             caller = _shown(frame)
+            if getattr(debugger, "monitoring_tracer", None) is not None:
+                debugger.stop_trace()  # from 3.14 on it listens to events, which we have none of
+                debugger.monitoring_tracer, debugger.backend = None, "settrace"
         return start(debugger, caller, *rest)
 
     kind.set_trace = set_trace
