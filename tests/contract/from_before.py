@@ -131,3 +131,59 @@ def defaults_made_in_the_call(x):
         return y * names["n"] + of
 
     return push(x) + push(x)
+
+
+# --- caches that the next call finds filled -----------------------------------------------------
+
+KEPT = None
+TABLE: dict = {}
+MARK = torch.ones(4)
+
+
+@written
+def global_found_filled(x):
+    """What the first call puts there, the next one only asks for."""
+    global KEPT  # noqa: PLW0603 - what is asked
+    y = x * (2 if KEPT is None else 3)
+    KEPT = torch.ones(4)
+    return y
+
+
+@written
+def table_found_filled(x):
+    """Counted, and not read."""
+    y = x * (2 + len(TABLE))
+    TABLE.setdefault("a", torch.ones(4))
+    return y
+
+
+@written
+def gradient_found_filled(x):
+    """What autograd keeps beside a tensor."""
+    y = x * (2 if MARK.grad is None else 3)
+    MARK.grad = torch.ones(4)
+    return y
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class AttributeFoundFilled(nn.Module):
+    """The same of a module's attribute."""
+
+    kept = None
+
+    def forward(self, x):
+        y = x * (2 if self.kept is None else 3)
+        self.kept = torch.ones(4)
+        return y
+
+
+@probe("write", lambda: (m(),), agrees=THRICE)
+class CacheUsed(nn.Module):
+    """A cache that every call uses is none of the caller's business."""
+
+    kept = None
+
+    def forward(self, x):
+        if self.kept is None:
+            self.kept = torch.arange(4.0)
+        return x * self.kept

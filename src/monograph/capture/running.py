@@ -33,6 +33,7 @@ from monograph.capture.side_effects.garbage_collection import (
     uncollected_alone,
 )
 from monograph.capture.side_effects.impure_functions import resolve
+from monograph.capture.side_effects.module_mutation import Watched
 from monograph.capture.side_effects.module_state import taking_turns
 from monograph.capture.side_effects.process_state import Situation
 from monograph.capture.size_probing.both_ways import is_worth_it
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.captured import Capture
-    from monograph.capture.side_effects.module_mutation import Left, Watched
+    from monograph.capture.side_effects.module_mutation import Left
 
 follow_caller = deferred("monograph.capture.caller_grad:follow_caller")
 at_other_sizes, do_the_same, states_left = (
@@ -168,6 +169,7 @@ class Session:
         if options.branches:
             trace, options = self.both_ways(trace, options)
         if trace.captured is not None and not trace.harm:
+            self.check_filled(trace, options)
             return trace.captured
         self.watched = trace.changed
         if trace.captured is None:
@@ -181,6 +183,7 @@ class Session:
             if scratch and not self.scratch:
                 return self.with_scratch(scratch, trace.harm[0])
             self.settle_harm(trace, options)
+        self.check_filled(trace, options)
         assert trace.captured is not None, "a run that watches captures"
         return probed(trace.captured, self.read, self.trace_again, options)
 
@@ -279,6 +282,24 @@ class Session:
                 return False
         return True
 
+    def check_filled(self, trace: Trace, options: RunOptions) -> None:
+        """A call that finds the caches filled does the same, if it does not use what is in them.
+
+        Raises: attribute-changed, write-outlives-call.
+        """
+        request = self.request
+        if not trace.filled or trace.left is None or trace.harm or request.ignores_side_effects:
+            return
+        session = Session(replace(request, ignores_side_effects=True))
+        session.watched = Watched(frozenset())
+        try:
+            after = copy_context().run(_begun_with, trace.left, session, options).captured
+        except Exception:  # noqa: BLE001 - it uses what was computed in the call before
+            return
+        first = trace.captured
+        if after is not None and first is not None and _does(after) != _does(first):
+            raise trace.filled[0]
+
     def is_repeated(self, trace: Trace, options: RunOptions) -> bool:
         """Whether the next call does the same, and leaves nothing new."""
         try:
@@ -299,6 +320,12 @@ class Session:
                 problems.note(error, "the program does not do it")
         else:
             problems.note_unseen(trace.harm if after.harm else [])
+
+
+def _does(captured: Capture) -> list[str]:
+    """What a capture computes, whatever sizes it is for: 0 and 1 are let in afterwards."""
+    guards = {str(guard.relation) for guard in captured.facts.guards}
+    return [line for line in account(captured) if line not in guards]
 
 
 def _check_next_call(trace: Trace, request: Request, options: RunOptions) -> None:

@@ -34,6 +34,7 @@ from monograph.capture.side_effects.module_mutation import (
     Left,
     Watched,
     find_changes,
+    find_filled,
     find_harm,
     flags_changed,
     reshaped,
@@ -41,6 +42,7 @@ from monograph.capture.side_effects.module_mutation import (
 )
 from monograph.capture.side_effects.module_state import ModuleState
 from monograph.capture.side_effects.observations import Assumption, Observations
+from monograph.capture.side_effects.persistent_writes import is_filled_once
 from monograph.capture.strict.interpreting import Strict
 from monograph.capture.torch_overrides.guarded_queries import note_implied
 from monograph.capture.torch_overrides.inference_mode import inference_results
@@ -118,6 +120,8 @@ class Trace:
         """What it changed, which another run is to watch."""
         self.harm: list[MonographError] = []
         """What outlives it and may matter to the next call."""
+        self.filled: list[MonographError] = []
+        """The caches that it filled, refusals each, for the case that the next call notices."""
         self.left: Left | None = None
         self.reshaped: dict[str, TensorType] = {}
         """The types that it left scratch buffers with."""
@@ -260,7 +264,9 @@ class Trace:
         """
         request, given = self.request, self.given
         effects = [e for e in lasting if not given.looks_after(e.place.owner, after)]
+        caches = [e for e in effects if is_filled_once(e.place)]
         effects = [e for e in effects if e.is_seen_outside() or not e.place.is_equal]
+        effects = [e for e in effects if e not in caches]
         self.changed = Watched(find_changes(self.state), tuple(e.place for e in effects))
         if self.watched is None:
             # Plain Python does not say which line writes.
@@ -279,6 +285,11 @@ class Trace:
             self.left = Left(self.state, [effect.place for effect in effects])
         elif after.lost and not missed:
             self.harm = [given.refusal(after.lost[0], lines)]
+        self.filled = [effect.refusal() for effect in caches]
+        if self.watched is not None:
+            self.filled += find_filled(self.state, self.watched)
+        if self.filled and not self.harm:
+            self.left = Left(self.state, [effect.place for effect in caches])
         if request.ignores_side_effects:
             self.harm = self.observed.ignore(self.harm)
         goes_on = request.problems is not None

@@ -51,7 +51,7 @@ from monograph.capture.side_effects.impure_functions import (
 from monograph.capture.side_effects.native_state import keeps_state
 from monograph.capture.side_effects.observations import Assumption
 from monograph.capture.side_effects.opaque_objects import is_opaque
-from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
+from monograph.capture.side_effects.persistent_writes import Effect, lines, name_of
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, WriteTarget
 from monograph.capture.torch_overrides.hidden_attributes import unseen_names
@@ -168,11 +168,7 @@ class Plain:
         if self._changed_aside:
             self._effects.accept({p.key for p in self._effects.lasting() if self._is_aside(p)})
         places = [self._with_function(each) for each in self._effects.lasting()]
-        return [
-            Effect(each, self._name_of(each), self._lines(each, seen))
-            for each in places
-            if not is_filled_once(each)
-        ]
+        return [Effect(each, self._name_of(each), self._lines(each, seen)) for each in places]
 
     def _name_of(self, place: WriteTarget) -> Called:
         root = self._reach.root_of(place.owner)

@@ -180,6 +180,16 @@ def find_harm(state: ModuleState, watched: Watched) -> list[MonographError]:
     return [harm for harm in found if harm is not None]
 
 
+def find_filled(state: ModuleState, watched: Watched) -> list[MonographError]:
+    """The caches that this run filled: a refusal each, for the case that the next one notices."""
+    return [
+        _changed_refusal(state, saved, name, watched)
+        for saved in state.saved
+        for owner, name in sorted(watched.names, key=str)
+        if owner == id(saved.module) and _is_filled_once(saved, name)
+    ]
+
+
 def _harm(
     state: ModuleState, saved: Snapshot, name: str, watched: Watched
 ) -> MonographError | None:
@@ -209,6 +219,14 @@ def _harm(
         return None
     if _is_filled_once(saved, name):
         return None
+    return _changed_refusal(state, saved, name, watched)
+
+
+def _changed_refusal(
+    state: ModuleState, saved: Snapshot, name: str, watched: Watched
+) -> MonographError:
+    path, key = _path(state, saved.module, name), (id(saved.module), name)
+    written, read = watched.written.get(key), watched.read_first.get(key)
     causes: tuple[Cause, ...] = ()
     if written is not None and read is not None:
         label = f"the value that the call before left in `{path}` is read here"

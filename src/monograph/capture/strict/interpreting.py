@@ -58,7 +58,7 @@ from monograph.capture.side_effects.impure_functions import (
 )
 from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.capture.side_effects.observations import Assumption, Island, is_plain
-from monograph.capture.side_effects.persistent_writes import Effect, is_filled_once, lines, name_of
+from monograph.capture.side_effects.persistent_writes import Effect, lines, name_of
 from monograph.capture.side_effects.place_names import Called, is_running
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, SharedIterators, WriteTarget
@@ -577,11 +577,11 @@ class Strict(Hooks):
         return CALL_EVENTS.held()
 
     def lasting(self, seen: object = None) -> list[Effect]:
-        """The writes that outlive the call, without caches that every first call fills alike."""
+        """The writes that outlive the call."""
         del seen
         if self._plain is not None:
             return self._plain.lasting({})
-        lasting = [each for each in self._effects.lasting() if not is_filled_once(each)]
+        lasting = self._effects.lasting()
         roots = [self._reads.root_of(each.owner) for each in lasting]
         return [
             Effect(
