@@ -169,7 +169,8 @@ class Session:
         if options.branches:
             trace, options = self.both_ways(trace, options)
         if trace.captured is not None and not trace.harm:
-            self.check_filled(trace, options)
+            if trace.filled:
+                self.check_filled(trace, options)
             return trace.captured
         self.watched = trace.changed
         if trace.captured is None:

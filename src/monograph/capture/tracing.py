@@ -264,9 +264,9 @@ class Trace:
         """
         request, given = self.request, self.given
         effects = [e for e in lasting if not given.looks_after(e.place.owner, after)]
-        caches = [e for e in effects if is_filled_once(e.place)]
+        caches = [e for e in effects if is_filled_once(e.place)] if effects else effects
         effects = [e for e in effects if e.is_seen_outside() or not e.place.is_equal]
-        effects = [e for e in effects if e not in caches]
+        effects = [e for e in effects if e not in caches] if caches else effects
         self.changed = Watched(find_changes(self.state), tuple(e.place for e in effects))
         if self.watched is None:
             # Plain Python does not say which line writes.
@@ -285,7 +285,7 @@ class Trace:
             self.left = Left(self.state, [effect.place for effect in effects])
         elif after.lost and not missed:
             self.harm = [given.refusal(after.lost[0], lines)]
-        self.filled = [effect.refusal() for effect in caches]
+        self.filled = [effect.refusal() for effect in caches] if caches else []
         if self.watched is not None:
             self.filled += find_filled(self.state, self.watched)
         if self.filled and not self.harm:
