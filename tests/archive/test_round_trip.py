@@ -34,6 +34,7 @@ TEXT_DIFFERS = {
     "ternary_and",
     "ternary_chain",
     "ternary_equal",
+    "ternary_even",
     "ternary_not",
     "ternary_numel",
 }

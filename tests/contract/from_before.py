@@ -133,6 +133,19 @@ def defaults_made_in_the_call(x):
     return push(x) + push(x)
 
 
+def _wrapping(*args):
+    return args[0] * len(args)
+
+
+_wrapping.__defaults__ = (1, 2)
+
+
+@probe("write", lambda: (m(),), calls={"again": lambda: (m(),)})
+def more_defaults_than_parameters(x):
+    """A wrapper has the default values of what it wraps."""
+    return _wrapping(x, x)
+
+
 # --- caches that the next call finds filled -----------------------------------------------------
 
 KEPT = None

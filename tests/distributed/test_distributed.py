@@ -25,7 +25,7 @@ def run_ranks(names, size, folder):
     with (folder / "said").open("wb") as said:
         world = subprocess.Popen([*command, *rest], stdout=said, stderr=said)
         try:
-            failed = world.wait(timeout=200)
+            failed = world.wait(timeout=400)
         finally:
             world.terminate()
             world.wait()

@@ -17,9 +17,11 @@ UNKNOWN = {"bug", "capture-raises"}
 """By their meaning: what a program shows is mended, or refused under its own name."""
 WITHOUT_VALUES = {
     *("weights-do-not-fit", "collective-in-branch"),
-    *("collective-not-awaited", "unsupported-collective"),
+    *("collective-not-awaited", "unsupported-collective", "state-frozen"),
 }
-"""What is exported there is on the meta device; or of processes that are gone when it has been."""
+"""What is exported there is on the meta device, or of processes that are gone when it has been; or
+the model is given other weights afterwards.
+"""
 NEEDED = ("transformers", "onnxscript", "onnxruntime", "safetensors")
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -80,7 +80,8 @@ def default_values(function: FunctionType | None) -> Iterator[tuple[str, Any]]:
         return
     code, defaults = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
-    yield from zip(names[len(names) - len(defaults) :], defaults, strict=True)
+    # A wrapper may have those of what it wraps, and fewer parameters: no code comes to them.
+    yield from zip(reversed(names), reversed(defaults), strict=False)
     yield from (function.__kwdefaults__ or {}).items()
 
 
