@@ -21,6 +21,7 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
         "written_where_whole": "not-functional",
         "such_a_view_is_written_to": "not-functional",
         "storage_taken_over": "not-functional",
+        "memory_of_varying_size_taken_over": "not-functional",
         "TakenOver": "not-functional",
         "detached_by_two_names": "not-functional",
         "a_leaf_written_to": "not-functional",

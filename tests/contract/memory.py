@@ -554,7 +554,6 @@ def capsule_by_the_private_name(x):
     "memory",
     lambda: (torch.randn(4, 3),),
     shapes=lambda dim: {"x": {0: dim.AUTO}},
-    refused=("capture-failed",),
 )
 def memory_of_varying_size_taken_over(x):
     """A tensor of no elements takes over a copy of the input."""
