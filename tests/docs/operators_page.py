@@ -54,8 +54,9 @@ An operator of yours has a rule from `monograph.rules.rule`, or a fake kernel fr
 {families}
 
 Complex numbers, numbers of 8 bits (`float8_*`) and unsigned ones are dtypes like any other.
-Tensors that are sparse, nested, quantised or packed are refused as inputs, as state, and where an
-operator makes them: `unsupported-layout`. Operators that draw random numbers are recorded, and give
+Tensors that are nested, quantised or packed are refused as inputs, as state, and where an
+operator makes them: `unsupported-layout`. So are sparse ones, but for matrices (COO, CSR) in
+products with dense tensors. Operators that draw random numbers are recorded, and give
 what eager code gives under the same seed; but not with a `torch.Generator` of their own.
 
 ## One by one

@@ -75,6 +75,13 @@ def in_rounds(x):
     return out
 
 
+def two_results(x):
+    """Each of two that are empty."""
+    values, indices = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    torch.max(x, 1, out=(values, indices))
+    return values, indices
+
+
 class Of(nn.Module):
     """A function as a module."""
 
@@ -87,7 +94,9 @@ class Of(nn.Module):
 
 
 FUNCTIONS = {name: lambda x, f=f: given(x, f) for name, f in OPERATORS.items()}
-FUNCTIONS |= {f.__name__: f for f in (two_names, twice, written, seen_before, in_rounds)}
+FUNCTIONS |= {
+    f.__name__: f for f in (two_names, twice, written, seen_before, in_rounds, two_results)
+}
 
 
 def described(result):
@@ -151,3 +160,18 @@ def test_what_is_refused(function):
     with pytest.raises(MonographError, match=r"out-resized|mutated-constant|write-outlives-call"):
         monograph.export(Of(function), (torch.randn(4, 3),), strict=True)
     assert OUT.shape == (0,)
+
+
+@pytest.mark.parametrize("needs", ["input", "parameter"])
+def test_gradients_are_refused_as_by_eager_code(needs):
+    """PyTorch derives no operator that is given `out=`."""
+    weight = nn.Parameter(torch.ones(3)) if needs == "parameter" else torch.ones(3)
+    module = Of(lambda x: torch.mul(x, weight, out=torch.empty(0)) + 1)
+    with torch.no_grad():
+        run = monograph.export(module, (torch.randn(4, 3),)).module()
+    x = torch.randn(4, 3, requires_grad=needs == "input")
+    for each in (module, run):
+        with pytest.raises(RuntimeError, match="automatic differentiation"):
+            each(x)
+    with torch.no_grad():
+        torch.testing.assert_close(run(x), module(x))

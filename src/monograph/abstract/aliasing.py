@@ -19,7 +19,7 @@ from torch.fx.node import Node, map_arg
 from monograph.abstract.layout import contiguity, is_contiguous, suggest_memory_format
 from monograph.abstract.tensor import AbstractTensor
 from monograph.host.decompositions import is_composite
-from monograph.host.dispatch import overloads_named, schema_of
+from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
 from monograph.integers import eq, known
 
@@ -335,22 +335,6 @@ def aliasing_of(overload: OpOverload) -> Aliasing:
     if found is None:
         found = _KNOWN[id(overload)] = Aliasing(overload)
     return found
-
-
-def functional_of(overload: OpOverload) -> OpOverload | None:
-    """The functional variant of an `out=` operator: `add.Tensor` for `add.out`."""
-    name = schema_of(overload).name.split("::")[-1]
-    wanted = argument_types(overload)
-    for sibling in overloads_named(overload.namespace, name):
-        if sibling is not overload and argument_types(sibling) == wanted:
-            return sibling
-    return None
-
-
-def argument_types(overload: OpOverload) -> list[tuple[str, str]]:
-    """Names and types of the arguments, those of `out=` left out."""
-    outs = aliasing_of(overload).outs
-    return [(a.name, str(a.type)) for a in schema_of(overload).arguments if a.name not in outs]
 
 
 # --- what schemas say --------------------------------------------------------------------------

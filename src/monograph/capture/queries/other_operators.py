@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import torch
 
-from monograph.abstract.aliasing import aliasing_of, functional_of
-from monograph.abstract.tensor import StaticTensor, SymbolicTensor
+from monograph.abstract.layout import is_contiguous
+from monograph.abstract.tensor import AbstractTensor, StaticTensor, SymbolicTensor
 from monograph.capture.caught_refusals import answered
 from monograph.diagnostics import problem
 from monograph.host.dispatch import is_composite, is_default_generator, schema_of, without_modes
@@ -18,54 +18,32 @@ if TYPE_CHECKING:
     from monograph.diagnostics import MonographError
 
 
-def recorded_otherwise(
-    mode: Any,
-    refusal: MonographError,
-    overload: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
-    """What a refused operator does with what it is given.
-
-    Raises: the refusal, if there is no other way.
-    """
-    if refusal.diagnostic.name != "out-resized":
-        return _by_subclass(mode, refusal, overload, args, kwargs)
-    made = _into_empty(mode, overload, args, kwargs)
-    if made is NotImplemented:
-        raise refusal
-    return made
-
-
-def _into_empty(recorder: Any, overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`torch.add(x, y, out=torch.empty(0))`: the empty tensor is the sum from then on.
+def resized(recorder: Any, out: Any, t: Any, args: tuple[Any, ...]) -> bool:
+    """Whether `out=` was given an empty tensor that forward made: it has other memory from then on.
 
     Of a tensor with memory somebody may see a part, before it is resized or after that.
     """
-    (name, *others), sibling = aliasing_of(overload).outs, functional_of(overload)
-    out = kwargs.get(name)
-    if others or sibling is None or type(out) is not SymbolicTensor or out.view_of is not None:
-        return NotImplemented
-    t, node = out.tensor_type, out.node
-    is_empty = any(type(size) is int and size == 0 for size in t.shape)
-    if not is_empty or node is None or node.op != "call_function":
-        return NotImplemented
-    region = recorder.region
+    node, region = out.node, recorder.region
+    is_empty = any(type(size) is int and size == 0 for size in out.tensor_type.shape)
+    if not is_empty or type(out) is not SymbolicTensor or out.view_of is not None:
+        return False
+    if node is None or node.op != "call_function" or out.tensor_type.shape == t.shape:
+        return False
     if region is not None and (region.is_outside(out) or region.stands_in(out)):
-        return NotImplemented
-    made = recorder.call(sibling, args, {k: v for k, v in kwargs.items() if k != name})
-    if not made.is_contiguous():  # where it is, the variants lay out their results alike
-        return NotImplemented
-    if made.dtype is not t.dtype:
-        if not torch.can_cast(made.dtype, t.dtype):
-            return NotImplemented
-        made = recorder.call(_TO_DTYPE, (made, t.dtype), {})
+        return False
+    if not is_contiguous(t):  # where it is, results lie alike wherever they are written
+        return False
+    for each in pytree.tree_leaves(args):
+        if isinstance(each, AbstractTensor):  # they lie as results of what is given do
+            recorder.layout_asked(each, "strides")
+    options = {"dtype": out.tensor_type.dtype, "device": out.tensor_type.device}
+    made = recorder.call(_EMPTY, ([out.number(size) for size in t.shape],), options)
     recorder.retype(out, made.tensor_type, made.node)
     made.node.meta["val"] = out
-    return out
+    return True
 
 
-def _by_subclass(
+def by_subclass(
     mode: Any,
     refusal: MonographError,
     overload: Any,
@@ -143,7 +121,7 @@ def _is_seeded(generator: torch.Generator) -> bool:
     return generator.initial_seed() in range(2**32) or generator.initial_seed() == _DEFAULT_SEED
 
 
-_TO_DTYPE: Final = torch.ops.aten.to.dtype
+_EMPTY: Final = torch.ops.aten.empty.memory_format
 _COPY: Final = torch.ops.aten.lift_fresh_copy.default
 _WRITE: Final = torch.ops.aten.copy_.default
 _FILLS: Final = frozenset(
@@ -159,4 +137,4 @@ _PLAIN: Final = frozenset(
     }
 )
 
-__all__ = ["drawn", "recorded_otherwise"]
+__all__ = ["by_subclass", "drawn", "resized"]

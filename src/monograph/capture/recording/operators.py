@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.aliasing import aliasing_of, argument_types, functional_of
+from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.differentiability import WITHOUT_HISTORY
 from monograph.abstract.kernel_errors import OF_NO_ELEMENTS, may_raise
 from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
@@ -124,8 +124,7 @@ class Operator:
         is_out_variant = self.mutated == aliasing.outs and len(self.mutated) == len(schema.returns)
         self.writes_out = bool(self.mutated) and is_out_variant
         if self.rule is None and self.writes_out:
-            sibling = functional_of(overload)
-            self.rule = None if sibling is None else find_rule(sibling)
+            self.rule = _rule_without_out(overload)
             self.rule_is_functional_sibling = self.rule is not None
         elif self.rule is None and self.mutated:
             self.rule = _sibling_rule(overload)
@@ -152,9 +151,25 @@ def _sibling_rule(overload: OpOverload) -> Callable[..., Any] | None:
     if not name.endswith("_") or name.endswith("__"):
         return None
     for sibling in overloads_named(overload.namespace, name[:-1]):
-        if argument_types(sibling) == argument_types(overload):
+        if _argument_types(sibling) == _argument_types(overload):
             return find_rule(sibling)
     return None
+
+
+def _rule_without_out(overload: OpOverload) -> Callable[..., Any] | None:
+    """The rule of the functional variant of an `out=` operator: `add.Tensor` for `add.out`."""
+    name = schema_of(overload).name.split("::")[-1]
+    wanted = _argument_types(overload)
+    for sibling in overloads_named(overload.namespace, name):
+        if sibling is not overload and _argument_types(sibling) == wanted:
+            return find_rule(sibling)
+    return None
+
+
+def _argument_types(overload: OpOverload) -> list[tuple[str, str]]:
+    """Names and types of the arguments, those of `out=` left out."""
+    outs = aliasing_of(overload).outs
+    return [(a.name, str(a.type)) for a in schema_of(overload).arguments if a.name not in outs]
 
 
 class Operators:
@@ -198,6 +213,12 @@ def is_unused(node: Node) -> bool:
         and is_droppable(node.target)
         and not may_raise(node)
     )
+
+
+def written_out(outputs: list[Any], result: Any) -> list[tuple[Any, TensorType]]:
+    """The tensors that `out=` was given, with the types of what is written to them."""
+    results = result if isinstance(result, list | tuple) else (result,)
+    return [(given[0], t) for given, t in zip(outputs, results, strict=True) if given]
 
 
 def require_same_shape(

@@ -31,7 +31,7 @@ from monograph.abstract.tensor import (
 )
 from monograph.abstract.tensor_type import TensorType, is_differentiable
 from monograph.capture.queries.noted_answers import ModuleModes, NotedAnswers
-from monograph.capture.queries.other_operators import drawn, recorded_otherwise
+from monograph.capture.queries.other_operators import by_subclass, drawn, resized
 from monograph.capture.queries.tensor_answers import AnsweringRecorder, TensorAnswers
 from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.capture.recording.autograd_views import Lineage
@@ -44,6 +44,7 @@ from monograph.capture.recording.operators import (
     OPERATORS,
     Operator,
     require_same_shape,
+    written_out,
 )
 from monograph.capture.run_options import ExportingAnswers, RunOptions
 from monograph.diagnostics import MonographError, problem
@@ -163,7 +164,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         try:
             made = self.call(func, args, kwargs or {})
         except MonographError as error:
-            return recorded_otherwise(self, error, func, args, kwargs or {})
+            return by_subclass(self, error, func, args, kwargs or {})
         if id(func) in ENDS_FACTORIES or (kwargs and "pin_memory" in kwargs):
             self.from_factory = made
         return made
@@ -455,11 +456,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
                 self.region.before_write(tensor, keeps_shape=not op.inplace_view)
         result = self._infer_mutation(op, types, keyword_types)
         outputs = [targets.get(name or "") for name in op.returned_arguments]
-        if op.writes_out:
-            results = result if isinstance(result, list | tuple) else (result,)
-            for given, t in zip(outputs, results, strict=True):
-                if given:
-                    require_same_shape(t, given[0].tensor_type, "out-resized")
+        if op.writes_out and self._resizes(args, outputs, result):
+            return self.call(op.overload, args, kwargs)
         node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
         for tensors in targets.values():
             for tensor in tensors:
@@ -469,10 +467,17 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             tensor.node = node
             node.meta["val"] = tensor
             return tensor
-        if not op.returned_arguments:
-            node.meta["val"] = None
-            return None
-        return self._wrap_outputs(op, outputs, result, node)
+        if op.returned_arguments:
+            return self._wrap_outputs(op, outputs, result, node)
+        return node.meta.setdefault("val", None)
+
+    def _resizes(self, args: tuple[Any, ...], outputs: list[Any], result: Any) -> bool:
+        """Whether what `out=` was given has other memory now. Raises: out-resized."""
+        for tensor, t in written_out(outputs, result):
+            if resized(self, tensor, t, args):
+                return True
+            require_same_shape(t, tensor.tensor_type, "out-resized")
+        return False
 
     def _wrap_outputs(self, op: Operator, outputs: list[Any], result: Any, node: Node) -> Any:
         """Several results, some of which are arguments written to."""
@@ -546,11 +551,11 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def retype(self, tensor: AbstractTensor, t: TensorType, node: Node) -> None:
         """A tensor, by all its names, is of this type from a node on."""
-        t = with_requires_grad(t, tensor.tensor_type.requires_grad)
         for each in self.lineage.names(tensor):
             self.lineage.keep_type(each)
             self.answers_noted.keep_apart(each)
-            each.tensor_type, each.node = t, node
+            each.tensor_type = with_requires_grad(t, tensor.tensor_type.requires_grad)
+            each.node = node
             if isinstance(each, StaticTensor):
                 restride(each, t.shape, t.stride(), t.offset)
 
