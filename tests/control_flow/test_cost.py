@@ -147,6 +147,64 @@ MARGINAL = {
 """What a condition more costs, in the longest ways: an operator is less than a branch is."""
 
 
+def fibonacci(n):
+    """Calls itself twice."""
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+
+def hanoi(n):
+    """Calls itself deeper than branches are recorded."""
+    return 0 if n == 0 else 2 * hanoi(n - 1) + 1
+
+
+def divisor(a, b=12):
+    """Divides by what is zero where the example is another."""
+    return a if b == 0 else divisor(b, a % b)
+
+
+def collatz(n):
+    """Quotients of quotients."""
+    count = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("number", [fibonacci, hanoi, divisor, collatz])
+def test_what_asks_a_size_again_and_again_is_given_up_in_time(number, strict):
+    """Both ways of all branches, or the exact number, would take minutes."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return x * number(x.shape[0])
+
+    called = 0
+
+    def tell(_frame, event, _argument):
+        nonlocal called
+        called += event == "call"
+        assert called < 4_000_000
+
+    before = sys.getprofile()
+    sys.setprofile(tell)
+    try:
+        program = monograph.export(
+            Model(), (torch.ones(7, 2),), dynamic_shapes=({0: monograph.Dim.AUTO},), strict=strict
+        )
+    finally:
+        sys.setprofile(before)
+    run = program.module()
+    assert torch.equal(run(torch.ones(7, 2)), Model()(torch.ones(7, 2)))
+    for size in (2, 3, 12):
+        x = torch.ones(size, 2)
+        try:
+            assert torch.equal(run(x), Model()(x))
+        except monograph.ContractError:
+            continue
+
+
 @pytest.mark.parametrize("kind", ["return", "nested return", "break"])
 def test_a_chain_of_conditions_is_saved_and_loaded(kind):
     """Each is inside of the one before."""

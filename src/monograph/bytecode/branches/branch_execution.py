@@ -121,11 +121,18 @@ def run_round(
     It begins with this state, and ends with the test's value on top of its stack. At `stops` it
     leaves the loop.
     """
+    return _run_round(_at_start(frame, test, stack, slots), test, stops)
+
+
+def _at_start(
+    frame: InterpreterFrame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any]
+) -> InterpreterFrame:
+    """A copy of the frame where a round of a loop begins."""
     copied = snapshot(frame)
     copied.stack[:] = stack
     copied.slots[:] = slots
     copied.ip = test.start
-    return _run_round(copied, test, stops)
+    return copied
 
 
 def run_round_of_for(
@@ -144,19 +151,21 @@ def run_round_of_for(
 
 
 def run_iteration(
-    frame: InterpreterFrame, test: LoopTest, stack: Sequence[Any], slots: Sequence[Any], value: Any
+    frame: InterpreterFrame,
+    test: LoopTest,
+    stack: Sequence[Any],
+    slots: Sequence[Any],
+    value: Any,
+    stops: frozenset[int],
 ) -> End:
     """Run a copy of the frame through one round of a `for`, whose next value this is.
 
     `stack` is what stands below the iterator, at the beginning and at the end. Joined: another
-    round comes; elsewhere: it left the loop.
+    round comes; elsewhere: it left the loop, at one of `stops`.
     """
-    copied = snapshot(frame)
-    copied.stack[:] = [*stack, None, value]
-    copied.slots[:] = slots
-    copied.ip = test.start
-    end = _run(copied, test.tests)
-    if end.kind == "joined" and copied.leavings:
+    copied = _at_start(frame, test, [*stack, None, value], slots)
+    end = _run(copied, test.tests | stops)
+    if end.kind == "joined" and (copied.leavings or copied.ip in stops):
         return End("elsewhere", copied)
     if end.kind == "joined":
         copied.stack.pop()

@@ -14,7 +14,7 @@ from monograph.bytecode.evaluation.tracing import plain_steps
 from monograph.bytecode.instructions import JUMPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import CodeType
 
     from monograph.bytecode.analysis.control_flow_graph import Loop
@@ -30,6 +30,7 @@ __all__ = [
     "for_test",
     "iterates_next",
     "later",
+    "leading_back",
     "live_at",
     "loop_test",
     "near",
@@ -278,6 +279,13 @@ def exits(frame: InterpreterFrame) -> frozenset[int]:
     loop = flow.loop(flow.same[frame.ip - 1])
     ways = [flow.alike(way) for way in (() if loop is None else _left_at(frame, loop))]
     return frozenset[int]().union(*ways)
+
+
+def leading_back(frame: InterpreterFrame, places: Iterable[int]) -> frozenset[int]:
+    """Of these places behind a loop, those from where a loop around it comes to its test again."""
+    flow = flow_of(frame.code)
+    index = flow.same[frame.ip - 1]
+    return frozenset(each for each in places if flow.leads[flow.same[each]] >> index & 1)
 
 
 def _left_at(frame: InterpreterFrame, loop: Loop) -> list[int]:

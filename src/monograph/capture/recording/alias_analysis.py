@@ -154,7 +154,9 @@ class AliasAnalysis:
             self._storages |= storages
             self._objects |= objects
             for key, each in aliases.items():
-                self._aliases.setdefault(key, []).extend(each)
+                known = self._aliases.setdefault(key, [])
+                ids = {*map(id, known)}  # each side begins with all that was known before
+                known += [one for one in each if id(one) not in ids]
             for question, nodes in answers.items():
                 self._answers.setdefault(question, set()).update(nodes)
                 self._certain.pop(question, None)

@@ -22,7 +22,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import SymbolicIterator
 from monograph.bytecode.analysis.control_flow_graph import EXIT
 from monograph.bytecode.branches.branch_execution import move, run_iteration
-from monograph.bytecode.branches.branch_targets import for_test
+from monograph.bytecode.branches.branch_targets import exits, for_test
 from monograph.capture.caught_refusals import answered
 from monograph.capture.control_flow.branches.branch_capture import gone_on
 from monograph.capture.control_flow.branches.state_merge import described
@@ -286,7 +286,9 @@ class _ForCapture(LoopCapture[Any]):
         raise Restart("carry")
 
     def _run(self, state: tuple[list[Any], list[Any]], value: Any) -> End:
-        end = self.run(partial(run_iteration, self.frame, self.test, *state, value))
+        end = self.run(
+            partial(run_iteration, self.frame, self.test, *state, value, exits(self.frame))
+        )
         if end.kind == "elsewhere":
             returns = any(each.place == EXIT for each in end.frame.leavings)
             raise problem("loop-leaves", loop=NAME, how="returned" if returns else "left")

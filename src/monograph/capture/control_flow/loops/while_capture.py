@@ -12,6 +12,7 @@ An iteration may write to tensors from outside: see `carried_writes`.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +20,10 @@ import torch
 
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
+from monograph.bytecode import SymbolicIterator
 from monograph.bytecode.branches.branch_execution import move, run_round, run_round_of_for
-from monograph.bytecode.branches.branch_targets import condition_of, exits
+from monograph.bytecode.branches.branch_targets import condition_of, exits, leading_back
+from monograph.bytecode.branches.frame_copies import snapshot
 from monograph.capture.caught_refusals import answered
 from monograph.capture.control_flow.higher_order.operators import while_loop
 from monograph.capture.control_flow.loops.loop_capture import LoopCapture
@@ -30,13 +33,15 @@ from monograph.diagnostics import MonographError, problem
 from monograph.integers import ge, lt
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_targets import LoopTest
     from monograph.capture.control_flow.loops.symbolic_sequences import SymbolicSequence
     from monograph.capture.recording.recorder import Recorder
 
 _SELECT: Final = torch.ops.aten.select.int
-_OF_EXITS: Final = {"loop-carry-changes", "loop-leaves"}
+_OF_EXITS: Final = {"branch-copies", "loop-carry-changes", "loop-leaves"}
 NAME: Final = "while"
 """How messages call the loop."""
 
@@ -66,20 +71,44 @@ def _recorded(
     test: LoopTest,
     source: SymbolicSequence | None = None,
 ) -> Any:
-    """Record the loop with the ways that leave it; if that is refused, without them."""
-    places = exits(frame)
+    """Record the loop; where that is refused, with the ways that leave it as exits.
+
+    A way that a loop around it leads back to the test ends a round: it would pass for the next one.
+    """
+    places = exits(frame) - test.outs
+    stops = leading_back(frame, places)
     try:
-        return _WhileCapture(recorder, frame, test, source, frozenset()).record(value)
+        if source is None or not stops:
+            return _WhileCapture(recorder, frame, test, source, stops).record(value)
+        with _own_iterators(frame):
+            return _WhileCapture(recorder, frame, test, source, frozenset()).record(value)
     except MonographError as refusal:
-        if refusal.diagnostic.name not in _OF_EXITS or places <= test.outs:
+        if refusal.diagnostic.name not in _OF_EXITS or places == stops:
             raise
         try:
-            moved = _WhileCapture(recorder, frame, test, source, places - test.outs).record(value)
+            moved = _WhileCapture(recorder, frame, test, source, places).record(value)
         except MonographError as other:
             answered(other)
             raise refusal from None
         answered(refusal)
         return moved
+
+
+@contextmanager
+def _own_iterators(frame: InterpreterFrame) -> Generator[None]:
+    """Let iterations that run on behind the loop advance clones of the frame's iterators.
+
+    Raises: branch-copies.
+    """
+    clones: dict[int, Any] = {}
+    copied = snapshot(frame, clones)
+    originals = {id(clones[id(each)]): each for each in clones.get(-1, ())}
+    frame.stack[:], frame.slots[:] = copied.stack, copied.slots
+    try:
+        yield
+    finally:
+        for values in (frame.stack, frame.slots):
+            values[:] = [originals.get(id(each), each) for each in values]
 
 
 class _WhileCapture(LoopCapture[list[Any]]):
@@ -152,7 +181,8 @@ class _WhileCapture(LoopCapture[list[Any]]):
         if end.kind == "returned" and not end.frame.leavings:
             going, values = returned.logical_not(), given[:n_carried]
         else:
-            if len(end.frame.stack) == self.carrying.n_stack:  # at what the test's other way raises
+            is_out = len(end.frame.stack) == self.carrying.n_stack  # at what the other way raises
+            if is_out or type(end.frame.stack[-1]) is SymbolicIterator:  # a loop around goes on
                 raise problem("loop-leaves", loop=self.name, how="left")
             going = as_truth(end.frame.stack.pop())
             going = going if self.test.stays_if else going.logical_not()
