@@ -13,7 +13,7 @@ from monograph.host.dispatch import dispatch_keys, with_dispatch_keys
 from tests.seeding import reseed
 
 # `make test` judges a change, so it draws the same examples each time; `make laws` draws new ones.
-hypothesis.settings.register_profile("fixed", derandomize=True, database=None)
+hypothesis.settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
 hypothesis.settings.register_profile("new")
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 

@@ -144,6 +144,20 @@ def keywords_by_default(x, *, k=2.0, **more):
     return default(x, k=k, **more)
 
 
+class Making(type):
+    """A class of classes."""
+
+
+@probe("constant", lambda: (v(),), agrees={"again": lambda: (v(),)})
+def modules_of_classes_that_calls_make(x):
+    """C looks at who calls it."""
+    pair = collections.namedtuple("pair", "left right")
+    made = (type("A", (), {}), Making("B", (), {}), pair, enum.Enum("C", "D"))
+    names = [each.__module__ == __name__ for each in made]
+    told = type("E", (), {"__module__": "elsewhere"}).__module__
+    return x * sum(2**n for n, is_own in enumerate(names) if is_own) * len(told)
+
+
 @probe("layout", lambda: (m(),), calls=LAID)
 def numpy_asked_of_a_constant(x):
     """NumPy is asked of what is constant."""

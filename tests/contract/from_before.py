@@ -4,9 +4,11 @@ Default values stand in functions; modules stand in `sys.modules`; and what a ca
 nothing refers to it any longer.
 """
 
+import contextlib
 import heapq
 import os
 import sys
+import weakref
 
 import torch
 from torch import nn
@@ -190,6 +192,52 @@ class AttributeFoundFilled(nn.Module):
         return y
 
 
+class _Kept(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", None)
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class BufferFoundFilled(_Kept):
+    """The same of a buffer that was registered as None."""
+
+    def forward(self, x):
+        y = x * (2 if self.kept is None else 3)
+        self.kept = torch.ones(4)
+        return y
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class BuffersCounted(_Kept):
+    """The next call has one more."""
+
+    def forward(self, x):
+        y = x * (2 + len([*self.buffers()]))
+        self.kept = torch.ones(4)
+        return y
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class BufferOfTheCallBefore(_Kept):
+    """What the next call reads is what this one was given."""
+
+    def forward(self, x):
+        y = x if self.kept is None else x + self.kept
+        self.kept = x * 2
+        return y
+
+
+@probe("write", lambda: (m(),), agrees=THRICE)
+class BufferCacheUsed(_Kept):
+    """A buffer that every call uses, and only the first fills."""
+
+    def forward(self, x):
+        if self.kept is None:
+            self.kept = torch.arange(4.0)
+        return x * self.kept
+
+
 @probe("write", lambda: (m(),), agrees=THRICE)
 class CacheUsed(nn.Module):
     """A cache that every call uses is none of the caller's business."""
@@ -199,4 +247,172 @@ class CacheUsed(nn.Module):
     def forward(self, x):
         if self.kept is None:
             self.kept = torch.arange(4.0)
+        return x * self.kept
+
+
+# --- ends of objects ----------------------------------------------------------------------------
+
+ENDED: list = []
+NONE_LEFT = ("outside-read",)
+
+
+def ending(what):
+    """Each call lets go of an object that it made."""
+    return probe("write", lambda: (m(),), calls=THRICE, refused=NONE_LEFT)(what)
+
+
+class Thing:
+    """Something to refer to."""
+
+    def __init__(self, told=None):
+        self.told = told
+
+
+class Told(Thing):
+    """It tells of its end."""
+
+    def __del__(self):
+        self.told.append(len(ENDED))
+
+
+@ending
+def asked_whether_it_is_there(x):
+    """A weak reference is empty once nothing else refers to its object."""
+    thing = Thing()
+    there = weakref.ref(thing)
+    del thing
+    return x * (2 if there() is None else 3)
+
+
+@ending
+def asked_of_what_a_function_made(x):
+    """Its variables end with it."""
+
+    def made():
+        thing = nn.Linear(2, 2)
+        return weakref.WeakMethod(thing.forward)
+
+    return x * (2 if made()() is None else 3)
+
+
+@ending
+def counted_in_a_weak_set(x):
+    """So does what a table of weak references holds."""
+    things, thing = weakref.WeakSet(), Thing()
+    things.add(thing)
+    thing = None
+    return x * (2 + len(things))
+
+
+@ending
+def called_back(x):
+    """What is called then comes before what follows."""
+    told, thing = [], Thing()
+    there = weakref.ref(thing, told.append)
+    thing = there is None
+    return x * (2 + len(told) + thing)
+
+
+@ending
+def finalized(x):
+    """The same of a method."""
+    told = []
+    thing = Told(told)
+    del thing
+    return x * (2 + len(told))
+
+
+@ending
+def finalized_outside(x):
+    """What it writes to is from outside, and no code of forward names it."""
+    Told(ENDED)
+    return x * 2
+
+
+@ending
+def finalized_without_a_beginning(x):
+    """A class with no code that begins its objects."""
+    told = []
+
+    class Ends:
+        def __del__(self):
+            told.append(1)
+
+    y = x * 2
+    with contextlib.suppress(ValueError):
+        ends = [Ends() for _ in range(3)]
+        ends.pop()
+    return y * (1 + len(told))
+
+
+@ending
+class RefersToItself(nn.Module):
+    """What was there before is there in every call: interpreted code says so."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.ones(4))
+
+    def forward(self, x):
+        there = weakref.ref(self)
+        return x * there().kept
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class CacheUsedOtherwise(nn.Module):
+    """A cache that every call uses, and not in the same way."""
+
+    kept = None
+
+    def forward(self, x):
+        factor = 2 if self.kept is None else 3
+        if self.kept is None:
+            self.kept = torch.arange(4.0) * 2
+        return x * factor + self.kept
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class BufferUsedOtherwise(nn.Module):
+    """The same in a buffer's place, made of a parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.arange(4.0))
+        self.register_buffer("kept", None)
+
+    def forward(self, x):
+        is_first = self.kept is None
+        if is_first:
+            self.kept = (self.weight * MARK).detach()
+        y = x + self.kept
+        return y if is_first else y * 2
+
+
+@probe("write", lambda: (m(),), agrees=THRICE)
+class AnglesKept(nn.Module):
+    """Tables that are made of a buffer once, and sliced and cast in every call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rates", 10.0 ** -torch.arange(4.0))
+        self.longest, self.sine = 0, None
+
+    def forward(self, x):
+        if self.sine is None or x.shape[0] > self.longest:
+            self.longest = 16
+            sine = torch.outer(torch.arange(16.0), self.rates).sin()
+            self.sine = sine.to(x.dtype)
+        return x * self.sine[: x.shape[0]].to(x.dtype) + self.sine[0]
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class CacheUsedFromThenOn(nn.Module):
+    """What the first call keeps, only the next ones use."""
+
+    kept = None
+
+    def forward(self, x):
+        if self.kept is None:
+            self.kept = torch.arange(4.0)
+            return x * 2
         return x * self.kept

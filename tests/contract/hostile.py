@@ -221,6 +221,14 @@ def bytes_written(x):
 
 
 @probe("write", lambda: (m(),), calls=THRICE, refused=("write-outlives-call",))
+def bytes_appended(x):
+    """While a view looks into them they could not grow; this one is gone."""
+    memoryview(BYTES)[0] = 1
+    BYTES.append(1)
+    return x * len(BYTES)
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("write-outlives-call",))
 def packed_into(x):
     """By a function of C that is given where to write."""
     struct.pack_into("B", BYTES, 1, BYTES[1] + 1)

@@ -403,6 +403,17 @@ def written_and_detached(x):
     return y, z, x
 
 
+@probe("memory", lambda: (m(3, 4),), calls={
+    **AGAIN, "computed": lambda: (needing()[0] * 2,)})  # fmt: skip
+def one_of_several_results_detached_in_place(x):
+    """What an operator gives beside others has a history to end."""
+    largest = (x * 2).max(-1, keepdim=True).values
+    largest.detach_()
+    spread, mean = torch.std_mean(x * x, 1)
+    mean.detach_()
+    return x - largest, largest, spread, mean
+
+
 # --- writes to copies of regions -------------------------------------------------------------
 @probe("write", lambda: (m(3, 4), m(3, 4)), calls={
     "again": lambda: (m(3, 4), m(3, 4)), "never": lambda: (-m(3, 4).abs(), m(3, 4))},

@@ -340,6 +340,19 @@ def deep_copy_of_a_result(x):
     return y.sub_(1), x * 2
 
 
+@probe(
+    "size",
+    mat,
+    agrees={f"{n} rows": (lambda n=n: (m(n, 4),)) for n in (2, 5)},
+    shapes=lambda dim: ({0: dim.AUTO},),
+)
+def deep_copies_of_views(x):
+    """Of a number of rows that varies; what is copied together shares memory."""
+    whole, rest = copy.deepcopy((x.detach(), x.detach()[1:]))
+    rest.mul_(2)
+    return whole, copy.deepcopy((x * 2).detach().t()), copy.deepcopy(x.detach()) + 1
+
+
 @probe("memory", vec, calls=AGAIN)
 class DeepCopyOfAParameter(Table):
     """It is a parameter again, and its own leaf."""

@@ -265,3 +265,81 @@ def copied_by_layout_in_inference_mode(x, y):
         for _ in range(len(y)):
             last = y[x.shape[0] % 2 :].contiguous()
     return y, last
+
+
+@probe("mode", lambda: (m(3, 4),), calls=CALLS)
+def told_of_a_base(x):
+    """What a view taken before answers once its base is made a leaf, and what is taken of it."""
+    y = torch.zeros(3, 4)
+    whole, (row, *_) = y.view(-1), y.unbind(0)
+    y.requires_grad = True
+    part = whole.view(2, 6)
+    answers = [each.requires_grad + 2 * each.is_leaf for each in (whole, row, part, y.detach())]
+    return x * torch.tensor(answers[:3]).sum(), answers, whole * 2, row * x[0], part
+
+
+@probe("mode", lambda: (m(3, 4),), calls=CALLS)
+def told_of_a_view(x):
+    """Its base does not go along, nor what is taken of the view where autograd sees nothing."""
+    y = torch.zeros(3, 4)
+    row = y[0]
+    row.requires_grad_()
+    with torch.no_grad():
+        part = row[1:]
+    return x * (1 + y.requires_grad), [part.requires_grad, part.is_leaf], row * 2, y * 3
+
+
+@probe("mode", lambda: (m(3, 4),), calls=CALLS)
+def told_and_told_otherwise(x):
+    """A base is a leaf no more: views that followed it alone go along."""
+    y = torch.zeros(3, 4)
+    first, second = y[0], y[1]
+    y.requires_grad_()
+    second.requires_grad_()
+    third = y[2]
+    with torch.no_grad():
+        fourth = y.view(-1)
+    y.requires_grad_(False)
+    return x + y, [each.requires_grad for each in (first, second, third, fourth)]
+
+
+@probe("mode", lambda: (m(3, 4).requires_grad_(),), calls={"plain": lambda: (m(3, 4),)})
+def taken_where_autograd_sees_nothing(x):
+    """A view of what requires gradients requires them, and is a leaf."""
+    y = x * 2
+    with torch.no_grad():
+        row, whole = y[0], x.view(-1)
+    return y * (1 + row.is_leaf + 2 * whole.is_leaf), [row.requires_grad, whole.requires_grad]
+
+
+@probe("mode", lambda: (m(3, 4),), calls=CALLS, refused=("unsupported-output",))
+def parameter_returned(x):
+    """A class of its own, which no operator gives."""
+    p = nn.Parameter(torch.ones(3, 4))
+    return {"p": p.contiguous()}, x * p
+
+
+@probe("mode", lambda: (m(3, 4),), calls=CALLS)
+def parameter_used(x):
+    """What is computed of it is a tensor, and so is what it is told to be."""
+    p = nn.Parameter(torch.ones(3, 4))
+    return x * p, p.view(-1), p.detach().requires_grad_(), p.data, isinstance(p, nn.Parameter)
+
+
+@probe("mode", lambda: (m(3, 4),), calls=CALLS)
+def buffer_used(x):
+    """It requires gradients if what it is made of does."""
+    return nn.Buffer(x * 2) * 3
+
+
+@probe("mode", lambda: (m(3, 4),), calls=CALLS)
+class OwnParametersReturned(nn.Module):
+    """What the module has is what it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.mean = nn.Parameter(torch.ones(4)), nn.Buffer(torch.zeros(4))
+
+    def forward(self, x):
+        self.mean.add_(x.detach().mean(0))
+        return self.weight, self.weight.contiguous(), self.mean, x * self.weight

@@ -364,3 +364,69 @@ def test_an_example_that_lies_as_no_copy_does():
     program = monograph.export(Asks(lambda _, x, y: x.is_contiguous()), (square().T, square()))
     with pytest.raises(ContractError, match="export with an example of `x` that lies as calls"):
         program.module()(square(), square())
+
+
+class Streams(nn.Module):
+    """Does something with a buffer, and puts what has gaps, or lies otherwise, in its place."""
+
+    def __init__(self, use, change=lambda x: torch.cat([x * 2, x * 3], 1)[:, 1:5]):
+        super().__init__()
+        self.use, self.change = use, change
+        self.register_buffer("held", square())
+
+    def forward(self, x):
+        told = self.use(self.held, x)
+        self.held = self.change(x)
+        return told
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda held, x: held.view(-1) + 1,
+        lambda held, x: held.as_strided((2,), (3,)) * 2,
+        lambda held, x: held.reshape(-1).add_(1) + held.sum(),
+        lambda held, x: held.flatten(),
+        lambda held, x: held[1:].view(-1) * x.sum(),
+        lambda held, x: held.storage_offset() + x,
+    ],
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_buffer_whose_layout_decides_is_not_replaced_by_what_lies_otherwise(use, strict):
+    """`view` raises in the next call of the module, `as_strided` reads, `reshape` copies."""
+    with pytest.raises(monograph.MonographError) as caught:
+        monograph.export(Streams(use), (square(),), strict=strict)
+    assert caught.value.diagnostic.name == "buffer-reshaped"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda held, x: torch.cat([held, x]),
+        lambda held, x: held * x,
+        lambda held, x: torch.einsum("ij,kj->ik", held, x),
+        lambda held, x: held.view(4, 4, 1).sum(-1),
+        lambda held, x: held.reshape(-1) * 2,
+        lambda held, x: (held @ x).view(-1),
+    ],
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_buffer_that_is_computed_with_may_be_replaced_by_what_has_gaps(use, strict):
+    """As streaming models keep the end of what they have read."""
+    program = monograph.export(Streams(use), (square(),), strict=strict).module()
+    module = Streams(use)
+    for n in range(3):
+        actual, expected = (each(square() + n) for each in (program, module))
+        torch.testing.assert_close(actual, expected)
+        assert actual.stride() == expected.stride()
+
+
+def test_what_is_computed_from_a_buffer_guards_the_order_of_what_replaces_it():
+    """The next result would lie like that."""
+    ways = (lambda held, x: held * x.sum(), lambda x: x * 2)
+    program = monograph.export(Streams(*ways), (square(),)).module()
+    assert torch.equal(program(square()), Streams(*ways)(square()))
+    with pytest.raises(ContractError):
+        program(square().T)
+    with pytest.raises(monograph.MonographError, match="held"):
+        monograph.export(Streams(lambda held, x: held * 2, lambda x: (x * 2).t()), (square(),))

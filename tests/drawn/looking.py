@@ -109,8 +109,17 @@ def told_of_another(value: object) -> tuple:
         case torch.Generator() | types.ModuleType():
             return ()
     if hasattr(value, "__reduce__") and hasattr(value, "__next__"):
-        return (repr(value.__reduce__()[1:]),)
+        return (repr(position_of(value)),)
     return ()
+
+
+def position_of(value: object) -> object:
+    """Where an iterator stands, and those that it goes over; anything else as it is."""
+    if isinstance(value, tuple):
+        return tuple(position_of(each) for each in value)
+    if hasattr(value, "__reduce__") and hasattr(value, "__next__"):
+        return type(value).__name__, position_of(value.__reduce__()[1:])
+    return value
 
 
 def held_by(value: object) -> list[object]:

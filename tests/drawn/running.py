@@ -105,6 +105,7 @@ def observed(
     """Call once; `replaced` are the buffers whose memory is not compared, found where None."""
     args, kwargs = inputs.make()
     leaves = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    memories = [leaf.untyped_storage().data_ptr() for leaf in leaves]
     before = dict(state_of(module))
     places = {name: tensor.untyped_storage().data_ptr() for name, tensor in before.items()}
     for tensor in before.values():
@@ -148,7 +149,8 @@ def observed(
         gradients(result, [*leaves, *(after[name] for name in sorted(after))]),
         rest,
     )
-    overwrite(leaves)
+    own = zip(leaves, memories, strict=True)  # a leaf may have been given memory of the module's
+    overwrite([leaf for leaf, memory in own if leaf.untyped_storage().data_ptr() == memory])
     return seen
 
 

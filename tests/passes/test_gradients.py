@@ -97,3 +97,70 @@ def gradients(module: nn.Module, inputs):
     if not sources:
         return ()
     return torch.autograd.grad(total, sources, allow_unused=True, materialize_grads=True)
+
+
+def _written_by_a_side(x, condition):
+    y = x * 2
+    with torch.no_grad():
+        row = y.view(-1)
+    if condition.sum() > 0:
+        row.mul_(3)
+    return y.sum() + row.sum()
+
+
+def _parts_of_what_a_side_writes(x, condition):
+    y = x * 2
+    with torch.no_grad():
+        first, second = y.view(-1).split(6)
+    if condition.sum() > 0:
+        y.mul_(3)
+    return first * second
+
+
+def _made_before_its_history(x, condition):
+    y = torch.zeros(3, 4)
+    with torch.no_grad():
+        row = y.view(-1)
+    y.add_(x)
+    return row * condition.sum(), y
+
+
+UNSEEN = [_written_by_a_side, _parts_of_what_a_side_writes, _made_before_its_history]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("forward", UNSEEN)
+@pytest.mark.parametrize("strict", [False, True])
+def test_views_that_autograd_saw_nobody_take(forward, form, strict):
+    """They have no history, and eager code reads none once their memory is written to."""
+    module = type("Module", (nn.Module,), {"forward": staticmethod(forward)})()
+    leaf, condition = torch.randn(3, 4), torch.ones(2)
+    followed = leaf.clone().requires_grad_()
+    program = monograph.export(module, (followed, condition), strict=strict)
+    with pytest.raises(monograph.MonographError) as caught:
+        FORMS[form](program)
+    assert caught.value.diagnostic.name == "not-functional"
+    lowered = FORMS[form](monograph.export(module, (leaf, condition), strict=strict)).module()
+    for each in (condition, -condition):
+        assert_close(lowered(leaf, each), module(leaf, each))
+        with pytest.raises(monograph.ContractError):
+            lowered(followed, each)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_views_that_autograd_saw_nobody_take_and_nobody_writes_to(form):
+    """They are constants to it."""
+
+    class Before(nn.Module):
+        def forward(self, x):
+            y = x * 1
+            y.mul_(2)
+            with torch.no_grad():
+                row = y.view(-1)
+            return row * x.view(-1), row + 1
+
+    inputs = (torch.randn(3, 4),)
+    lowered = FORMS[form](monograph.export(Before(), inputs)).module()
+    assert_close(gradients(lowered, inputs), gradients(Before(), inputs))
+    leaf = torch.randn(3, 4, requires_grad=True)
+    assert [y.requires_grad for y in lowered(leaf)] == [y.requires_grad for y in Before()(leaf)]

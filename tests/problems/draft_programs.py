@@ -17,6 +17,7 @@ import logging
 import math
 import operator
 import os
+import queue
 import random
 import re
 import struct
@@ -26,6 +27,7 @@ import time
 import types
 import warnings
 import weakref
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -898,3 +900,60 @@ def complex_number(x):
 @drafted(lambda: (torch.ones(2, 3).t(), 2), lambda: (torch.arange(6.0).view(3, 2), 2))
 def lies_in_text(x, k):
     return x * len(str((x * 3).stride())) + len(repr(x)) * k
+
+
+# --- opaque objects of C -----------------------------------------------------------------------
+
+
+class Opaque:
+    """What C keeps to itself, outside of any module."""
+
+    hash, queue, deflating = hashlib.sha256(), queue.SimpleQueue(), zlib.compressobj()
+
+
+def anew():
+    """Opaque objects as they are at first."""
+    Opaque.hash, Opaque.queue = hashlib.sha256(), queue.SimpleQueue()
+    Opaque.deflating = zlib.compressobj()
+
+
+@drafted(up, down, again=anew)
+def updates_a_hash(x):
+    Opaque.hash.update(b"a")
+    return x * 2
+
+
+@drafted(up, down, again=anew)
+def updates_a_hash_by_size(x):
+    Opaque.hash.update(b"a" * x.shape[0])
+    return x * Opaque.hash.digest()[0]
+
+
+@drafted(up, down, again=anew)
+def puts_into_a_queue(x):
+    Opaque.queue.put(x.shape[0])
+    return x * 2
+
+
+@drafted(up, down, again=anew)
+def puts_a_tensor_into_a_queue(x):
+    Opaque.queue.put(x * 2)
+    return x + Opaque.queue.get()
+
+
+@drafted(up, down, again=anew)
+def compresses(x):
+    return x * len(Opaque.deflating.compress(b"a"))
+
+
+@drafted(up, down)
+class HoldsAHash(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hash = hashlib.sha256()
+        self.queue = queue.SimpleQueue()
+
+    def forward(self, x):
+        self.hash.update(b"a")
+        self.queue.put(self.hash.digest())
+        return x * self.queue.get()[0]

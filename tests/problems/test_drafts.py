@@ -51,6 +51,30 @@ def test_what_is_not_checked_runs_without_checks():
     assert torch.equal(draft.module(check_guards=False)(x), x)
 
 
+@pytest.mark.parametrize("name", ["updates_a_hash", "puts_a_tensor_into_a_queue", "HoldsAHash"])
+def test_a_draft_says_which_opaque_object_changes(name):
+    """Only the module itself, run as it is, calls it; the draft gives what that gave."""
+    program = PROGRAMS[name]
+    draft = draft_export(program.build(), program.calls[0]())
+    assert "write-outlives-call" in [each.diagnostic.name for each in draft.report.problems]
+    assert "is changed here" in refusal(draft, program.calls[0]())
+    expected = program.build()(*program.calls[0]())
+    torch.testing.assert_close(draft.module(check_guards=False)(*program.calls[0]()), expected)
+
+
+def test_what_plain_python_cannot_record_is_interpreted_for_a_draft_too():
+    """`export` has no problem with it."""
+
+    class Branches(torch.nn.Module):
+        def forward(self, x):
+            return x * 2 if x.sum() > 0 else x - 1
+
+    draft = draft_export(Branches(), (torch.ones(3),), strict=False)
+    assert not draft.report.problems
+    for x in (torch.ones(3), -torch.ones(3)):
+        torch.testing.assert_close(draft.module()(x), Branches()(x))
+
+
 def check_calls(program, draft):
     """Compare sequences of calls, each begun as the module is at first."""
     for makers in [program.calls[:1] * 2, *[(each,) for each in program.calls[1:]]]:

@@ -45,6 +45,8 @@ PROGRAMS = {
     "a range": "for _ in range(n.item()):\n    x = x + 1\nreturn x",
     "a range with a name": "k = n.item()\nfor _ in range(1, k):\n    x = x + 1\nreturn x",
     "an index": "k = n.item()\nreturn x * [1, 2, 3][k]",
+    "an integer in a float": "return x * [1, 2, 3, 4, 5, 6, 7][int(x.sum())]",
+    "a size in a float": "return x + torch.zeros(int(x.sum()) + 1).numel() * [1, 2, 3][n.item()]",
     "several steps": "if x.sum() > 0:\n    x = self.other(x) * 2\n    x = x / x.max()\nelse:\n"
     "    x = x - 1\nreturn x",
     "several steps, several names": "y = x\nif not (x > 2).any():\n    y = x.flip(0)\n"
@@ -124,3 +126,11 @@ def test_what_is_stated_is_asserted(name, tmp_path):
     run = export(module_of(edited, tmp_path).Model(), (X, N)).module()
     with pytest.raises(RuntimeError):
         run(-X, N - 2)
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+@pytest.mark.parametrize("body", ["d = {float(x.sum()): 1}\nreturn x * len(d)"])
+def test_no_edit_says_what_a_float_always_is(body, strict, tmp_path):
+    """Nothing follows from it: the float is not known by that."""
+    error = refusal(module_of(source_of(body), tmp_path), (X, N), strict=strict)
+    assert not error.problems[0].diagnostic.edits

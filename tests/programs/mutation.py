@@ -790,3 +790,20 @@ class FirstInputKept(nn.Module):
         if self.first is None:
             self.first = x * 2
         return x + self.first
+
+
+@program(lambda n=4: (torch.randn(n),), refused="data-replaced")
+def memories_exchanged(x):
+    """What one held is read after it was given the other's."""
+    a, b = x * 1, x * 2
+    a.data, b.data = b.data, a.data
+    return a, b
+
+
+@program(lambda n=4: (torch.randn(n),), refused="data-replaced")
+def memory_replaced_beside_a_view(x):
+    """The view goes on showing what was there."""
+    a = x * 1
+    first = a[:1]
+    a.data = x * 3
+    return a, first

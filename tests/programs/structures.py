@@ -1,7 +1,7 @@
 """Programs with structured inputs and outputs."""
 
 import enum
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
 
 import torch
@@ -243,6 +243,12 @@ def object_returned(x):
 def set_returned(x):
     """A set has no order."""
     return {x}
+
+
+@program(lambda n=4: (t(n),), refused="unsupported-output", placeless=True)
+def dict_that_makes_values_returned(x):
+    """What it makes for a missing key would be of the capture."""
+    return {"found": [defaultdict(lambda: x * 2, a=x)]}
 
 
 @program(lambda n=4: (t(n), {1, 2}), refused="unsupported-input", placeless=True)

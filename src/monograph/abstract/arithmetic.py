@@ -45,6 +45,7 @@ from monograph.integers import (
     require,
     round_,
     sqrt,
+    substitute,
     to_float,
     total,
     trunc,
@@ -252,6 +253,9 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
 )
 
 
+_MOST_OPERATIONS: Final = 64
+
+
 def combined(name: str, left: Any, right: Any, fix: Fix) -> Any:
     """What the operator `name` makes of two values, as Python does for int, float and bool.
 
@@ -259,11 +263,20 @@ def combined(name: str, left: Any, right: Any, fix: Fix) -> Any:
     """
     function = ARITHMETIC.get(name)
     if function is not None:
-        return function(as_number(left), as_number(right), fix)
+        return _simple(function(as_number(left), as_number(right), fix), fix)
     of_numbers, of_truths = BITWISE[name]
     if result_type(left) is bool and result_type(right) is bool:
         return of_truths(left, right)
     return of_numbers(as_number(left), as_number(right), fix)
+
+
+def _simple(value: Any, fix: Fix) -> Any:
+    """The value; where each question about it would take too long, its symbols are fixed."""
+    if not isinstance(value, Expr) or value.n_operations <= _MOST_OPERATIONS:
+        return value
+    if is_data_dependent(eq(value, 0)):
+        return value
+    return substitute(value, {symbol: fix(symbol) for symbol in value.symbols})
 
 
 def compared(name: str, left: Any, right: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.number_methods import plain
 from monograph.abstract.symbols import SymbolNode, is_shown, showing
 from monograph.abstract.tensor import AbstractTensor
 from monograph.integers import has_facts
@@ -151,10 +152,12 @@ def _sum(left: Any, right: Any) -> Any:
 
 
 def told(value: Any) -> Any:
-    """A value with texts in the place of those that are not made yet; containers looked into."""
+    """A value whose texts are made, and its numbers plain; containers are looked into."""
     kind = type(value)
     if kind is SymbolicText:
         return value.text()
+    if kind in _SYMBOLIC and not is_shown():
+        return plain(value)  # `"%*d" % (n, 1)` takes no other
     if kind is list or kind is tuple:
         return kind([told(each) for each in value])
     if kind is dict:

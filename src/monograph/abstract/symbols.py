@@ -306,15 +306,16 @@ class SymbolNode(SymbolicNumber):
 
     def _ask(self, kind: str) -> float:
         """What the value is for the example, if that is asked; else refused."""
-        unknown = self._unknown()
+        value = self.settled()
+        said: dict[str, Any] = {
+            "size": self._unknown(),
+            "plainly": self.facts.runs_plainly,
+            "truncated": isinstance(value, Expr) and value.name == "trunc",
+        }
 
         def refuse(example: float | None) -> MonographError:
-            plainly = self.facts.runs_plainly
-            return problem(
-                "specialized-value", kind=kind, size=unknown, example=example, plainly=plainly
-            )
+            return problem("specialized-value", kind=kind, example=example, **said)
 
-        value = self.settled()
         if isinstance(value, Expr | Real):
             return plain_value(value, refuse)
         raise refuse(None)

@@ -150,8 +150,11 @@ class AbstractTensor(Flags):
     """A tensor without data. Made by `make_tensor` only."""
 
     __torch_function__ = DISABLED_TORCH_FUNCTION
-    __slots__ = ("n_writes", "node", "recorder", "tensor_type", "view_of")
+    __slots__ = ("identity", "n_writes", "node", "recorder", "tensor_type", "view_of")
     """What user code put on a tensor is all that its `__dict__` holds."""
+
+    identity: int
+    """Of the real tensor that this one stands for, whose hash it has; not set of others."""
 
     tensor_type: TensorType
     node: Node | None
@@ -377,6 +380,11 @@ class AbstractTensor(Flags):
             return  # its own memory, as `Module.to` gives each parameter that need not change
         if not is_own:
             raise problem("data-replaced", reason="an input or the module's state lies in that")
+        own = self.storage_root
+        users = () if own.node is None or own.node.op == "placeholder" else own.node.users
+        made = [each.meta.get("val") for each in users]
+        if any(isinstance(o, AbstractTensor) and o.storage_root is own for o in made):
+            raise problem("data-replaced", reason="another tensor may lie in what it had")
         self.recorder.call(torch.ops.aten.copy_.default, (self.data, value), {})
 
     @property
@@ -406,7 +414,10 @@ class AbstractTensor(Flags):
         """The identity, which may be in doubt. Raises: branch-decides, outside-read."""
         self.recorder.aliases.check_hash(self)
         self.recorder.asked(self, "hash")
-        return id(self)
+        try:
+            return _identity_of(self)  # not asked as attributes are, which is a question
+        except AttributeError:
+            return id(self)
 
 
 def _checked_dim(dim: int, rank: int) -> int:
@@ -416,6 +427,9 @@ def _checked_dim(dim: int, rank: int) -> int:
     legal = f"[{-limit}, {limit - 1}]"
     message = f"Dimension out of range (expected to be in range of {legal}, but got {dim})"
     raise IndexError(message)
+
+
+_identity_of: Callable[[Any], int] = vars(AbstractTensor)["identity"].__get__
 
 
 class StaticTensor(AbstractTensor):

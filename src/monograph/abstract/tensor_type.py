@@ -6,15 +6,19 @@ Sizes, strides and offsets are in elements and are `Int`: a Python int, or an `E
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from monograph.abstract.layout import contiguous_strides
 from monograph.integers import product
 
 if TYPE_CHECKING:
     from monograph.integers import Int
+
+
+_LAZY: Final = (UninitializedBuffer, UninitializedParameter)
 
 
 class TensorType:
@@ -122,7 +126,9 @@ def type_of(tensor: torch.Tensor) -> TensorType:
 
 
 def unusual_layout(tensor: torch.Tensor) -> str | None:
-    """What a type cannot say of a tensor: that it is sparse, nested or quantised; else None."""
+    """What a type cannot say of a tensor: sparse, nested, quantised or lazy; None of all others."""
+    if isinstance(tensor, _LAZY):
+        return "lazy"
     if tensor.layout is torch.strided and not (tensor.is_nested or tensor.is_quantized):
         return None
     if tensor.is_nested:

@@ -6,6 +6,7 @@ of sizes is not gone past; it stands alone.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from monograph.capture.example_program import (
     watching_request,
 )
 from monograph.capture.inputs.declarations import broken_declarations
+from monograph.capture.interpreted_instead import capture_or_interpret
 from monograph.capture.recovery.error_recovery import Problems, cause_of
 from monograph.capture.running import capture
 from monograph.diagnostics import (
@@ -76,6 +78,11 @@ def draft(request: Request) -> Draft:
 
 def drafts(request: Request) -> Iterator[Draft]:
     """Captures that go on, the best first: the last of them holds for the example alone."""
+    if not request.strict:
+        with suppress(Exception):  # it may be interpreted where plain Python cannot be recorded
+            captured = capture_or_interpret(request)
+            if not _broken(captured):
+                yield Draft(captured, ())
     first = draft(request)
     yield first
     if isinstance(first.ended_by, SpecError) or first.is_endless:
@@ -92,7 +99,8 @@ def drafts(request: Request) -> Iterator[Draft]:
     found = [each if _is_unchecked(each) else replace(each, is_checked=True) for each in found]
     known = {cause_of(each.error) for each in found}
     rest = [each for each in _refusals(first.ended_by) if cause_of(each) not in known]
-    found += [RecoveredRefusal(each, ASSUMED, is_checked=call.is_repeatable) for each in rest]
+    checks = call.is_repeatable
+    found += [RecoveredRefusal(e, ASSUMED, is_checked=checks and not _is_unseen(e)) for e in rest]
     unseen = [*watched.problems, *captured.problems]
     found += [e for e in unseen if not e.is_checked and cause_of(e.error) not in known]
     yield Draft(replace(captured, problems=tuple(found)), tuple(found))
@@ -100,8 +108,11 @@ def drafts(request: Request) -> Iterator[Draft]:
 
 def _is_unchecked(found: RecoveredRefusal) -> bool:
     """Whether it is about what no call shows, however alike its inputs are."""
-    unseen = isinstance(found.error, SideEffectError)
-    return not found.is_checked and (unseen or found.error.diagnostic.name == "outside-read")
+    return not found.is_checked and _is_unseen(found.error)
+
+
+def _is_unseen(error: MonographError) -> bool:
+    return isinstance(error, SideEffectError) or error.diagnostic.name == "outside-read"
 
 
 def _refusals(error: Exception | None) -> tuple[MonographError, ...]:

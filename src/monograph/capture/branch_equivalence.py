@@ -130,7 +130,10 @@ def _told_apart(facts: Facts, guard: Truth) -> tuple[Expr, list[int]] | None:
         return None
     lower = facts.range_of(symbol).lower
     values = [value for value in (0, 1) if value in declared_interval(symbol) and value >= lower]
-    values = [value for value in values if substitute_relation(guard, {symbol: value}) is False]
+    try:
+        values = [value for value in values if substitute_relation(guard, {symbol: value}) is False]
+    except ZeroDivisionError:  # eager code raises there
+        return None
     others = all_of(*[ne(symbol, value) for value in values])
     rest = facts.copy()
     rest.assume(others)
@@ -173,9 +176,12 @@ class _AtSize:
         known = value
         if isinstance(value, _SYMBOLIC):
             known = value.node.settled() if isinstance(value.node, SymbolNode) else value
-        if isinstance(known, Relation):
-            return substitute_relation(known, self._values)
-        return substitute(known, self._values) if isinstance(known, Expr) else known
+        try:
+            if isinstance(known, Relation):
+                return substitute_relation(known, self._values)
+            return substitute(known, self._values) if isinstance(known, Expr) else known
+        except ZeroDivisionError:  # it has no value there
+            return object()
 
     def same(self, one: Any, other: Any) -> bool:
         """Whether code cannot tell two values apart."""

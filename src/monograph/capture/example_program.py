@@ -44,12 +44,13 @@ class ExampleCall:
 
 def watching_request(request: Request) -> Request:
     """The capture that calls the module on the example, as it is, and sees what it does outside."""
-    keys, copied = dispatch_keys(), _copied(request.module)
+    keys, copied, calls = dispatch_keys(), _copied(request.module), list[ExampleCall]()
 
     def forward(*_args: Any, **_kwargs: Any) -> None:
         recorder = listening()
         with without_modes(), with_dispatch_keys(keys), heard_by(None):
-            recorder.called = _called(copied, request)
+            calls.append(_called(copied, request))
+        recorder.called = calls[0]  # what later ones gave may depend on it
 
     return _standing_in(request, torch.nn.Module(), forward)
 
@@ -170,8 +171,15 @@ def _run(module: torch.nn.Module, request: Request) -> ExampleCall:
 
 
 def _copied(module: torch.nn.Module) -> torch.nn.Module:
-    """A copy, which user code may change."""
-    memo = {id(t): _kept(t) for t in _state_of(module).values() if not t.is_leaf}
+    """A copy, which user code may change; what Python cannot copy is shared."""
+    memo: dict[int, Any] = {id(t): _kept(t) for t in _state_of(module).values() if not t.is_leaf}
+    of_all = vars(torch.nn.Module()).keys()
+    for each in module.modules():
+        for value in [value for name, value in vars(each).items() if name not in of_all]:
+            try:
+                copy.deepcopy(value, memo)
+            except Exception:  # noqa: BLE001 - a lock, a hash, what a library made
+                memo[id(value)] = value
     return copy.deepcopy(module, memo)
 
 

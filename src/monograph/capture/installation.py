@@ -52,6 +52,8 @@ class _Thread(threading.local):
     is_capturing = False
     terminals: tuple[Any, ...] = ()
     """Where prints and warnings go, as user code found it."""
+    turned: Any = None
+    """Where settings of the process were set, by their names."""
     looked_away: Any = None
     """What watched user code before the collection that is going on, if one is."""
 

@@ -37,6 +37,7 @@ _HERE: Final = f"{Path(__file__).parents[1]}/"
 _PASS: Final = (MonographError, RecursionError, MemoryError)
 _STANDS_FOR: Final = {
     "numpy.object_": "numpy.object_",
+    "__newobj__ args has the wrong class": "a symbolic number",
     "SymInt": "symbolic int",
     "SymFloat": "symbolic float",
     "SymBool": "symbolic bool",
@@ -95,12 +96,19 @@ _OF_NUMBERS: Final = re.compile(
 """What Python says of plain numbers, too: the methods of symbolic ones are complete."""
 
 
+def is_of_numbers(error: BaseException) -> bool:
+    """Whether C may have said so of a symbolic number, and not of the plain one."""
+    is_named = _NAMES.search(_said(error)) is not None
+    is_type = isinstance(error, TypeError) or type(error).__name__ == "PicklingError"
+    return (is_type or is_named) and not _says_so_of_plain_numbers(error)
+
+
 def _said(error: BaseException) -> str:
     """The text of an exception, without that of tensors and other objects that code put there."""
     return " ".join(str(each) for each in error.args if type(each) in {str, int, float, bool})
 
 
-def _says_so_of_plain_numbers(error: Exception) -> bool:
+def _says_so_of_plain_numbers(error: BaseException) -> bool:
     """Whether a plain number in the place of a symbolic one would raise the same."""
     if isinstance(error, AttributeError):
         is_tensor = isinstance(error.obj, AbstractTensor)
@@ -213,4 +221,4 @@ def no_mistake(what: str) -> Generator[None]:
         raise problem("bug", reason=reason) from error
 
 
-__all__ = ["is_written_by_user", "no_mistake", "refusal_of"]
+__all__ = ["is_of_numbers", "is_written_by_user", "no_mistake", "refusal_of"]

@@ -1,7 +1,8 @@
 """The fallback of plain capture: user code is interpreted where running it plainly is not enough.
 
 Python runs one way of a branch and hands C the numbers that it asks for. Where such a run is
-refused, or leaves sizes out that may vary, an interpreted one may record what it could not.
+refused, or leaves sizes out that may vary, an interpreted one may record what it could not. So it
+may where C was given a symbolic number, took it for none, and nothing says so but its TypeError.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from monograph.capture.inputs.declarations import broken_declarations
 from monograph.capture.running import capture
-from monograph.diagnostics import BugError, ExportError, SpecError
+from monograph.diagnostics import BugError, ExportError, SpecError, problem, raised_at
 from monograph.integers import holds
 
 if TYPE_CHECKING:
@@ -25,18 +26,23 @@ _SIZES: Final = range(2, 34)
 def capture_or_interpret(request: Request) -> Capture:
     """As `capture`; plain code is interpreted where that alone captures it, or for more sizes.
 
-    Raises: what the run that was asked for is refused for; bug, of either run.
+    Raises: what the run that was asked for is refused for; capture-failed; bug, of either run.
     """
     may_interpret = not request.strict and request.control_flow != "refuse"
     try:
         first = capture(request)
     except SpecError:
         raise
-    except ExportError:
-        again = _interpreted(request) if may_interpret else None
-        if again is None or broken_declarations(again.inputs, again.facts):
+    except (ExportError, TypeError) as error:
+        is_told = isinstance(error, ExportError)
+        again = _interpreted(request) if may_interpret or not (is_told or request.strict) else None
+        if again is None:
             raise
-        return again
+        if may_interpret and not broken_declarations(again.inputs, again.facts):
+            return again
+        if is_told:
+            raise
+        raise problem("capture-failed", at=raised_at(error), error=f"TypeError: {error}") from error
     if not may_interpret or not _leaves_out(first):
         return first
     again = _interpreted(request)

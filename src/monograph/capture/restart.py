@@ -22,6 +22,8 @@ Reason = Literal[
     "decide",
     "texts",
     "count",
+    "one way",
+    "plain",
 ]
 
 
@@ -40,6 +42,8 @@ class Restart(BaseException):  # no error: user code must not catch it
     - "texts": the whole run, with texts of what only the run tells made at once.
     - "count": the whole run, with the ints that forward replaces as symbols; `cause` are their
       paths.
+    - "one way": the whole run, going the example's way at branches on sizes.
+    - "plain": the whole run, with plain numbers for C at `cause`, an instruction.
     """
 
     def __init__(self, reason: Reason, cause: Any = None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
+    from types import CodeType
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.diagnostics import Frame
@@ -28,14 +29,16 @@ class RunOptions:
     program asserts that they still do; tensors that hold a quotient of sizes are that number.
     The sides of conditions in `apart` (the code, and where in it) are not merged before the
     function returns; `doubted` are those whose merged sides something was refused for.
-    With `both_ways`, both ways of branches on sizes are recorded, but for those about 0 and 1
-    alone; `branches` are the conditions where the example's way was taken. With
+    `both_ways` is in how many regions at most both ways of branches on sizes are recorded, but for
+    those about 0 and 1 alone; `branches` are the conditions where the example's way was taken. With
     `relations_deferred`, relations that no declaration can spell are left to the contract.
     `asked` are the tensors that were asked. With `texts_made`, texts of what only the run tells are
     made at once, as a text decides something. `counted` are the paths of the ints in what is passed
     in that forward replaces by others: they vary, as `Dim.AUTO` does. `flags` are the paths of the
     module's truths that one call sets and the next one reads: buffers of the program. `scratch`
     are the paths of scratch buffers, and the types that they begin with, where those are others.
+    Instructions in `plain` (the code, and where in it) give C plain numbers in place of symbolic
+    ones, which it did not take.
     """
 
     literal: AbstractSet[str] = frozenset()
@@ -51,10 +54,11 @@ class RunOptions:
     doubted: list[Any] = field(default_factory=list[Any])
     texts_made: bool = False
     counted: AbstractSet[str] = frozenset()
-    both_ways: bool = False
+    both_ways: int = 0
     relations_deferred: bool = False
     branches: list[str] = field(default_factory=list[str])
     flags: frozenset[str] = frozenset()
+    plain: frozenset[tuple[CodeType, int]] = frozenset()
     scratch: Mapping[str, TensorType | None] = field(default_factory=dict[str, "TensorType | None"])
 
 

@@ -18,6 +18,7 @@ import torch
 from monograph.bytecode.evaluation.recursion_limit import with_room
 from monograph.capture.captured import GRAD_MODE, account
 from monograph.capture.control_flow.higher_order import inlining, operators
+from monograph.capture.filled_caches import computed_of_inputs, values_of
 from monograph.capture.inputs.example_inputs import Inputs, read_inputs
 from monograph.capture.installation import OVERRIDES, THREAD, terminals
 from monograph.capture.internal_errors import refusal_of
@@ -36,7 +37,7 @@ from monograph.capture.side_effects.impure_functions import resolve
 from monograph.capture.side_effects.module_mutation import Watched
 from monograph.capture.side_effects.module_state import taking_turns
 from monograph.capture.side_effects.process_state import Situation
-from monograph.capture.size_probing.both_ways import is_worth_it
+from monograph.capture.size_probing.both_ways import MOST_REGIONS, is_worth_it
 from monograph.capture.size_probing.probing import probed
 from monograph.capture.size_probing.size_hints import in_general
 from monograph.capture.torch_overrides import (
@@ -194,9 +195,10 @@ class Session:
         goes_on = request.problems is not None
         if first.captured is None or request.control_flow != "capture" or goes_on:
             return first, options
+        most = first.captured.recorder.n_regions + MOST_REGIONS
         try:
-            again, others = in_general(self.read, self.trace, self.probe, both_ways=True)
-        except Exception as error:
+            again, others = in_general(self.read, self.trace, self.probe, both_ways=most)
+        except (Exception, Restart) as error:
             if isinstance(refusal_of(error) or error, BugError):
                 raise
             return first, options  # it is refused, or the module's own: there is a run that ended
@@ -284,21 +286,23 @@ class Session:
         return True
 
     def check_filled(self, trace: Trace, options: RunOptions) -> None:
-        """A call that finds the caches filled does the same, if it does not use what is in them.
+        """A call that finds the caches filled does the same, for all one can tell of sizes.
 
         Raises: attribute-changed, write-outlives-call.
         """
-        request = self.request
+        request, first = self.request, trace.captured
         if not trace.filled or trace.left is None or trace.harm or request.ignores_side_effects:
             return
+        does = _does
+        if first is not None and trace.left.give(values_of(trace.left.tensors, first)):
+            does = computed_of_inputs
         session = Session(replace(request, ignores_side_effects=True))
         session.watched = Watched(frozenset())
         try:
             after = copy_context().run(_begun_with, trace.left, session, options).captured
         except Exception:  # noqa: BLE001 - it uses what was computed in the call before
             return
-        first = trace.captured
-        if after is not None and first is not None and _does(after) != _does(first):
+        if after is not None and first is not None and does(after) != does(first):
             raise trace.filled[0]
 
     def is_repeated(self, trace: Trace, options: RunOptions) -> bool:

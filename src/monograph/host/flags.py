@@ -11,6 +11,7 @@ import torch
 from torch._higher_order_ops.wrap import wrap_with_autocast, wrap_with_set_grad_enabled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
 
@@ -32,6 +33,77 @@ ASSERT: Final[Any] = torch._assert
 CHECK: Final[Any] = torch._check
 SAYING: Final[tuple[Any, ...]] = (ASSERT, torch.autograd.profiler.record_function.__init__)
 """Functions that are given a text for people: of an assertion, and of a part of a profile."""
+
+
+def _precision() -> str | None:
+    """How products of float32 are computed; None where devices and operators say it one by one."""
+    try:
+        return torch._C._get_float32_matmul_precision()
+    except RuntimeError:
+        return None
+
+
+def _settings() -> Iterator[tuple[str, Callable[[], Any], Callable[[Any], object]]]:
+    set_precision = torch.set_float32_matmul_precision
+    products = "torch.backends.cuda.matmul.allow_tf32"
+    yield products, _precision, lambda to: to and set_precision(to)
+    for name, what in (
+        ("cublas_allow_tf32", products),
+        ("cudnn_allow_tf32", "torch.backends.cudnn.allow_tf32"),
+        ("cudnn_benchmark", "torch.backends.cudnn.benchmark"),
+        ("cudnn_deterministic", "torch.backends.cudnn.deterministic"),
+        ("cudnn_enabled", "torch.backends.cudnn.enabled"),
+        ("mkldnn_enabled", "torch.backends.mkldnn.enabled"),
+        ("warnAlways", "torch.set_warn_always"),
+        ("flash_sdp_enabled", "torch.backends.cuda.enable_flash_sdp"),
+        ("mem_efficient_sdp_enabled", "torch.backends.cuda.enable_mem_efficient_sdp"),
+        ("math_sdp_enabled", "torch.backends.cuda.enable_math_sdp"),
+        (
+            "deterministic_fill_uninitialized_memory",
+            "torch.utils.deterministic.fill_uninitialized_memory",
+        ),
+    ):
+        kernel = name.removesuffix("_sdp_enabled")
+        setter = f"_set_{name}" if kernel == name else f"_set_sdp_use_{kernel}"
+        if hasattr(torch._C, f"_get_{name}"):
+            yield what, getattr(torch._C, f"_get_{name}"), getattr(torch._C, setter)
+    deterministic = torch.use_deterministic_algorithms
+    is_deterministic = torch._C._get_deterministic_algorithms
+    only_warns = torch._C._get_deterministic_algorithms_warn_only
+    yield "torch.use_deterministic_algorithms", is_deterministic, deterministic
+    yield (
+        "torch.use_deterministic_algorithms",
+        only_warns,
+        lambda warns: deterministic(is_deterministic(), warn_only=warns),
+    )
+    for kind in ("fp16", "bf16"):
+        name = f"allow_{kind}_reduced_precision_reduction"
+        setter: Any = getattr(torch._C, f"_set_cublas_{name}")
+        yield (
+            f"torch.backends.cuda.matmul.{name}",
+            getattr(torch._C, f"_get_cublas_{name}"),
+            lambda state, setter=setter: setter(*state),
+        )
+    yield "torch.autograd.set_detect_anomaly", torch.is_anomaly_enabled, torch.set_anomaly_enabled
+    yield "torch.set_num_threads", torch.get_num_threads, torch.set_num_threads
+    yield (
+        "torch.autograd.set_multithreading_enabled",
+        torch._C._is_multithreading_enabled,
+        torch._C._set_multithreading_enabled,
+    )
+
+
+SETTINGS: Final = tuple(_settings())
+"""What PyTorch keeps for the whole process: its name to users, what reads it, and what sets it."""
+SETTERS: Final[tuple[tuple[str, Any], ...]] = (
+    ("torch.autograd.set_detect_anomaly", torch.autograd.set_detect_anomaly.__init__),
+    ("torch.backends.cuda.enable_flash_sdp", torch.backends.cuda.enable_flash_sdp),
+    ("torch.backends.cuda.enable_mem_efficient_sdp", torch.backends.cuda.enable_mem_efficient_sdp),
+    ("torch.backends.cuda.enable_math_sdp", torch.backends.cuda.enable_math_sdp),
+    ("torch.backends", torch.backends.ContextProp.__set__),
+    ("torch.backends", type(torch.backends.cuda.matmul).__setattr__),
+)
+"""Functions by which code of users sets them; those of attributes have the name of the package."""
 
 
 def autocast_settings(cast: torch.autocast) -> tuple[str, torch.dtype, bool, bool]:

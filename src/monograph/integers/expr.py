@@ -74,7 +74,7 @@ class Expr:
     for "opaque". `parts` is the polynomial.
     """
 
-    __slots__ = ("_symbols", "args", "index", "kind", "name", "parts", "pool")
+    __slots__ = ("_n_operations", "_symbols", "args", "index", "kind", "name", "parts", "pool")
 
     def __init__(
         self,
@@ -91,6 +91,7 @@ class Expr:
         self.index = pool.count
         self.parts: Polynomial[Expr] = (((self,), 1),) if parts is None else parts
         self._symbols: frozenset[Expr] | None = None
+        self._n_operations: int | None = None
         pool.count += 1
 
     @property
@@ -99,6 +100,20 @@ class Expr:
         found = self._symbols
         if found is None:
             found = self._symbols = _symbols_of(self)
+        return found
+
+    @property
+    def n_operations(self) -> int:
+        """How many quotients, extremes and functions it consists of, written out."""
+        found = self._n_operations
+        if found is None:
+            if self.kind == "sum":
+                atoms = [atom for monomial, _ in self.parts for atom in monomial]
+                found = sum(atom.n_operations for atom in atoms)
+            else:
+                found = int(self.kind != "symbol")
+                found += sum(arg.n_operations for arg in self.args if isinstance(arg, Expr))
+            self._n_operations = found
         return found
 
     @property

@@ -356,13 +356,20 @@ def relation_symbols(r: Truth) -> frozenset[Expr]:
 
 
 def holds(r: Truth, env: Mapping[Expr, int]) -> bool:
-    """Whether it holds where each symbol has the value in `env`.
+    """Whether it holds where each symbol has the value in `env`; without a value it does not.
 
     >>> from monograph.integers import Facts
     >>> n = Facts().symbol("n", hint=3)
-    >>> holds(any_of(eq(n, 4), ge(n, 9)), {n: 4})
-    True
+    >>> holds(any_of(eq(n, 4), ge(n, 9)), {n: 4}), holds(ge(12 // n, 0), {n: 0})
+    (True, False)
     """
+    try:
+        return _holds(r, env)
+    except (ArithmeticError, ValueError):
+        return False
+
+
+def _holds(r: Truth, env: Mapping[Expr, int]) -> bool:
     if not isinstance(r, Relation):
         return r
     match r.kind:
@@ -373,9 +380,9 @@ def holds(r: Truth, env: Mapping[Expr, int]) -> bool:
         case "ge":
             return evaluate(r.expr, env) >= 0
         case "and":
-            return all(holds(arg, env) for arg in r.args)
+            return all(_holds(arg, env) for arg in r.args)
         case "or":
-            return any(holds(arg, env) for arg in r.args)
+            return any(_holds(arg, env) for arg in r.args)
         case "opaque":
             left, right = (evaluate_real(side, env) for side in r.sides)
             return COMPARISONS[r.name](left, right) is r.expected

@@ -145,10 +145,7 @@ class SizeAssignments:
         return True
 
     def _related(self, assignment: Mapping[Expr, int]) -> bool:
-        try:
-            return all(holds(relation, assignment) for relation in self._relations)
-        except ArithmeticError:  # a relation that divides by a size of 0 has no answer
-            return False
+        return all(holds(relation, assignment) for relation in self._relations)
 
 
 def _sizes(clause: object) -> tuple[Int, ...]:

@@ -25,10 +25,9 @@ def refusal(function, *, strict):
     return caught.value.problems[0].diagnostic
 
 
-@pytest.mark.parametrize("strict", [True, False])
-def test_what_c_code_says_of_a_size_is_refused_with_the_line(strict):
-    """The exception names what stands for the size, and is told in those words."""
-    found = refusal(lambda x: x * len(json.dumps([x.shape[0]])), strict=strict)
+def test_what_c_code_says_of_a_number_is_refused_with_the_line():
+    """The exception names what stands for the number, and is told in those words."""
+    found = refusal(lambda x: x * len(json.dumps([int(x.sum())])), strict=True)
     assert found.name == "capture-failed"
     assert "Object of type symbolic int is not JSON serializable" in found.headline
     assert found.at[0].code.co_filename == __file__
@@ -61,7 +60,7 @@ def test_no_except_takes_what_is_ours():
 
     def forward(x):
         try:
-            return x * len(json.dumps([x.shape[0]]))
+            return x * len(json.dumps([int(x.sum())]))
         except TypeError:
             return x
 

@@ -138,3 +138,23 @@ def test_products_of_eight_bits(strict):
     args = tuple(torch.rand(16, 16).to(torch.float8_e4m3fn) for _ in range(2))
     program = monograph.export(Product(), args, strict=strict)
     assert torch.equal(program.module()(*args), Product()(*args))
+
+
+def test_lazy_parameters_are_refused_until_a_call_gave_them_sizes():
+    """With what to do; PyTorch's own error says which operator met them."""
+
+    class Lazy(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = torch.nn.LazyLinear(2)
+
+        def forward(self, x):
+            return self.head(x)
+
+    x, module = torch.ones(3, 4), Lazy()
+    for strict in (True, False):
+        with pytest.raises(monograph.MonographError, match="no sizes yet") as caught:
+            monograph.export(module, (x,), strict=strict)
+        assert caught.value.diagnostic.name == "unsupported-layout"
+    module(x)
+    assert torch.equal(monograph.export(module, (x,)).module()(x), module(x))

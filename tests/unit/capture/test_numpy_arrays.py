@@ -277,3 +277,69 @@ def test_a_parameter_is_asked_for_its_array_as_eager_has_it():
     layer.forward = lambda x: x + torch.from_numpy(layer.weight.numpy())
     with pytest.raises(RuntimeError, match="requires grad"):
         export(layer, (torch.randn(4, 4),))
+
+
+VIEWS = {
+    "ravel": lambda a: a.ravel(),
+    "ravel of columns": lambda a: a[:, ::2].ravel(),
+    "ravel of a column": lambda a: a[:, 0].ravel(),
+    "ravel of one column": lambda a: a[:, :1].ravel(),
+    "ravel of rows": lambda a: np.ravel(a[1:]),
+    "ravel of one row": lambda a: a[:1].ravel(),
+    "ravel of the transposed": lambda a: a.T.ravel(),
+    "ravel of a scalar": lambda a: np.ravel(a[0, 0]),
+    "reshape": lambda a: a.reshape(-1),
+    "reshape of columns": lambda a: a[:, ::2].reshape(-1),
+    "reshape of one column": lambda a: a[:, :1].reshape(-1),
+    "reshape of the transposed": lambda a: a.T.reshape(-1),
+    "reshape of a scalar": lambda a: np.reshape(a[0, 0], -1),
+    "flatten": lambda a: a.flatten(),
+    "copy": lambda a: a.T.copy(),
+    "np.copy": lambda a: np.copy(a.T),
+    "contiguous": np.ascontiguousarray,
+    "contiguous row": lambda a: np.ascontiguousarray(a[:1]),
+    "contiguous column": lambda a: np.ascontiguousarray(a[:, :1]),
+    "contiguous transposed": lambda a: np.ascontiguousarray(a.T),
+    "contiguous scalar": lambda a: np.ascontiguousarray(a[0, 0]),
+    "squeezed": lambda a: a[:1].squeeze(0),
+    "swapped": lambda a: a.swapaxes(0, 1),
+    "swapped and raveled": lambda a: np.swapaxes(a, 0, 1).ravel(),
+    "array": np.array,
+    "array if needed": lambda a: np.array(a, copy=None),
+    "array of another dtype": lambda a: np.asarray(a, dtype=np.float32),
+    "array of its own dtype": lambda a: np.asarray(a, dtype=np.float64),
+    "cast": lambda a: a.astype(np.float64),
+    "cast if needed": lambda a: a.astype(a.dtype, copy=False),
+    "tiled once": lambda a: np.tile(a, (1, 1, 1)),
+    "tiled": lambda a: np.tile(a.T, (2, 1)),
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_and_copies_are_those_of_numpy(name, strict):
+    """What is written afterwards shows, or does not, at all sizes and layouts."""
+
+    def written(x):
+        a = x.clone().numpy()
+        b = VIEWS[name](a)
+        a[:1] = 7
+        b[:1] = 3
+        return torch.from_numpy(a), torch.from_numpy(b)
+
+    example = torch.arange(12.0, dtype=torch.float64).view(3, 4)
+    fixed = export(Of(written), (example,), strict=strict).module()
+    program = export(
+        Of(written), (example,), dynamic_shapes=((Dim.AUTO,) * 2,), strict=strict
+    ).module()
+    for form, sizes in ((fixed, [(3, 4)]), (program, [(3, 4), (1, 4), (3, 1), (1, 1), (5, 2)])):
+        for rows, columns in sizes:
+            data = torch.randn(rows, columns, dtype=torch.float64)
+            for x in (data, torch.randn(columns, rows, dtype=torch.float64).T):
+                try:
+                    found = form(x)
+                except MonographError:
+                    assert (rows, columns) != (3, 4) or x is not data
+                    continue
+                assert all(map(torch.equal, found, written(x)))
+                assert [y.shape for y in found] == [y.shape for y in written(x)]

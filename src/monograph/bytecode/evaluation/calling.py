@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -51,6 +52,7 @@ _C_FUNCTIONS = frozenset(
         WrapperDescriptorType,
     }
 )
+_OURS = __name__.partition(".")[0] + "."
 _TYPE_CALL = lookup(type, "__call__")
 
 
@@ -145,7 +147,8 @@ def _call_natively(
             return answer
     handling = interpreter.handling
     if handling.error is None and handling.previous is None:
-        return native_calls.invoke(callee, args, kwargs)
+        made = native_calls.invoke(callee, args, kwargs)
+        return _of_users_module(interpreter, made) if issubclass(type(made), type) else made
     error = handled(interpreter)
     if error is None:
         return native_calls.invoke(callee, args, kwargs)
@@ -155,6 +158,16 @@ def _call_natively(
         return native_calls.invoke_while_handling(error, callee, args, kwargs)
     finally:
         interpreter.told = told
+
+
+def _of_users_module(interpreter: ThreadState, cls: type) -> type:
+    """A class; one that C just made (`type`, `namedtuple`) says that the code here made it."""
+    module, frame = cls.__dict__.get("__module__"), interpreter.current
+    if not isinstance(module, str) or not module.startswith(_OURS) or frame is None:
+        return cls
+    if vars(sys.modules[module]).get(cls.__name__) is not cls:
+        type.__setattr__(cls, "__module__", frame.globals.get("__name__", module))
+    return cls
 
 
 def _suspended(frame: InterpreterFrame) -> InterpretedGenerator:

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.aliasing import ARGUMENT, overwritten, source_of, storage_source, view_chain
-from monograph.abstract.layout import is_contiguous, is_dense
+from monograph.abstract.aliasing import (
+    ARGUMENT,
+    aliasing_of,
+    overwritten,
+    source_of,
+    storage_source,
+    view_chain,
+)
+from monograph.abstract.flags import ATTRIBUTES
+from monograph.abstract.layout import is_contiguous, is_dense, stride_order
+from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.number_methods import plain
 from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import type_of
 from monograph.capture.inputs.example_inputs import flattened
 from monograph.capture.queries.inference_tensors import is_inference
-from monograph.capture.recording.operators import is_unused
+from monograph.capture.recording.operators import OPERATORS, is_unused
 from monograph.diagnostics import problem
 from monograph.host.fx_nodes import append_node, remove_node
+from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.host.trees import TreeSpec
 from monograph.integers import Expr, Real, Relation
+from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -66,6 +79,7 @@ def close_outputs(
     flat, spec = flattened(result, {"output": result})
     spec = with_plain_keys(spec)
     values = [_output_value(recorder, value, i) for i, value in enumerate([*flat, *beside])]
+    _check_kinds(recorder, state, values)
     if recorder.known_aliases is not None:
         recorder.known_aliases.check_returned(values, partial(_is_input, recorder))
     values = _write_reassigned(recorder, state, values)
@@ -81,10 +95,14 @@ def close_outputs(
 def with_plain_keys(spec: TreeSpec) -> TreeSpec:
     """The structure, with the plain numbers that guards fix the symbolic ones in it to.
 
-    Raises: specialized-value, data-dependent-size.
+    Raises: specialized-value, data-dependent-size; unsupported-output (a function of this call).
     """
     if spec.is_leaf():
         return spec
+    factory: Any = spec.context[0] if spec.type is defaultdict else None
+    if factory is not None and not _is_of_every_call(factory):
+        path, kind = "output.default_factory", type(factory)
+        raise problem("unsupported-output", path=path, type=kind)
     children = [with_plain_keys(child) for child in spec.children()]
     return TreeSpec(spec.type, plain_key(spec.context), children)
 
@@ -94,6 +112,13 @@ def plain_key(key: Any) -> Any:
     if type(key) is list or type(key) is tuple:
         return type(key)([plain_key(each) for each in key])
     return plain(key)
+
+
+def _is_of_every_call(function: Any) -> bool:
+    """Whether what makes default values holds no tensor or number of the call that made it."""
+    if type(function) is not FunctionType:
+        return isinstance(function, type)
+    return not (function.__closure__ or function.__defaults__ or function.__kwdefaults__)
 
 
 def _is_input(recorder: Recorder, tensor: AbstractTensor) -> bool:
@@ -124,6 +149,26 @@ def _output_value(recorder: Recorder, value: Any, index: int) -> Any:
     return None
 
 
+def _check_kinds(recorder: Recorder, state: ModuleState, values: list[Any]) -> None:
+    """A tensor that the call made a parameter of is one by a mark, which no graph sets.
+
+    Raises: unsupported-output.
+    """
+    for index, value in enumerate(values):
+        marks: dict[str, Any] = (
+            ATTRIBUTES.__get__(value) if isinstance(value, AbstractTensor) else {}
+        )
+        kind = "Parameter" if marks.get("_made_parameter") else "Buffer"
+        is_marked = kind == "Parameter" or marks.get("_is_buffer")
+        if is_marked and not any(
+            ATTRIBUTES.__get__(own) is marks for own in state.stand_ins.values()
+        ):
+            frames = () if value.node is None else value.node.meta.get("frames", ())
+            at, path = recorder.scopes.filter.innermost_user(frames), f"output[{index}]"
+            refusal = problem("unsupported-output", at=at, path=path, type=kind)
+            recorder.refuse(refusal, f"`{path}` is a plain tensor")
+
+
 def _leaf(recorder: Recorder, value: Any) -> OutputLeaf:
     """A result and its node; a number that guards leave one value of is that value."""
     if isinstance(value, AbstractTensor):
@@ -147,8 +192,9 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     ]
     if reassigned:
         values, reassigned = _without_aliases(recorder, reassigned, values)
+    asking = _asking_layouts(recorder, values) if reassigned else []
     for buffer, current in reassigned:
-        _keep_layout(recorder, buffer, current)
+        _keep_layout(recorder, buffer, current, asking)
         _check_memory_taken(recorder, buffer)
         _check_kind(recorder, buffer, current)
     old = _OldMemory(recorder, reassigned, values)
@@ -160,20 +206,58 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     return values
 
 
-def _keep_layout(recorder: Recorder, buffer: StateTensor, current: AbstractTensor) -> None:
-    """What user code is told of a buffer's layout is so in the next call, too.
+def _keep_layout(
+    recorder: Recorder, buffer: StateTensor, current: AbstractTensor, asking: list[Node]
+) -> None:
+    """Where anything depends on a buffer's layout, it is so in the next call, too.
+
+    `asking` are the nodes whose layout results have, or decides what operators do. Of tensors that
+    are computed from the buffer, the order of its dimensions decides it.
 
     Raises: buffer-reshaped (it lies otherwise then).
     """
-    if buffer.node not in recorder.state_asked:
+    before, t = tuple(buffer.real.stride()), current.tensor_type
+    now = t.stride()
+    if buffer.node in recorder.state_asked or buffer.node in map(storage_source, asking):
+        differs = any(w != s and n != 1 for n, w, s in zip(t.shape, before, now, strict=True))
+    elif buffer.node in layout_sources(asking):
+        differs = 0 in now or stride_order(type_of(buffer.real)) != stride_order(t)
+    else:
         return
-    before, now = tuple(buffer.real.stride()), current.tensor_type.stride()
-    if before != now:
+    if differs:
         frames = () if current.node is None else current.node.meta.get("frames", ())
         at = recorder.scopes.filter.innermost_user(frames)
         was, becomes, name = f"strides {before}", f"strides {now}", f"self.{buffer.target}"
         raise problem("buffer-reshaped", at=at, name=name, before=was, now=becomes)
     recorder.layout_asked(current, "strides")
+
+
+def _asking_layouts(recorder: Recorder, values: list[Any]) -> list[Node]:
+    """The nodes whose layout results have, or decides whether operators raise or copy."""
+    tensors = [each for each in values if isinstance(each, AbstractTensor)]
+    returned = {id(each.storage_root) for each in tensors}
+    asking = [each.node for each in tensors if each.node is not None]
+    for node in recorder.operations:
+        if isinstance(node.target, HigherOrderOperator):
+            asking += node.all_input_nodes
+        elif isinstance(node.target, OpOverload) and _asks_layout(node, returned):
+            asking += node.all_input_nodes[:1]
+    return asking
+
+
+def _asks_layout(node: Node, returned: Collection[int]) -> bool:
+    """Whether the layout of its argument decides what an operator reads, copies, or raises by."""
+    target: Any = node.target
+    made, source = (each.meta.get("val") for each in (node, *node.all_input_nodes[:1], node)[:2])
+    if not isinstance(made, AbstractTensor) or not isinstance(source, AbstractTensor):
+        return False
+    if aliasing_of(target).decides_by_layout:
+        return bool(made.storage_root.n_writes) or id(made.storage_root) in returned
+    one, other = source.tensor_type, made.tensor_type
+    return target is torch.ops.aten.as_strided.default or (
+        bool(OPERATORS.of(target).raises_by_layout)
+        and not (one.dtype == other.dtype and is_viewable_anyhow(one.shape, other.shape))
+    )
 
 
 def _check_kind(recorder: Recorder, buffer: StateTensor, current: AbstractTensor) -> None:

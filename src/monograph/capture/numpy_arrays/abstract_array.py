@@ -192,19 +192,21 @@ class AbstractArray:
         return apply(np.transpose, (self, order), {})
 
     def ravel(self, order: str = "C") -> Any:
-        """[*] -> [n]: a view where there is one."""
-        return self.reshape(-1, order=order)
+        """[*] -> [n]: a view of what lies in rows, else a copy."""
+        return apply(np.ravel, (self,), {"order": order})
 
     def flatten(self, order: str = "C") -> Any:
         """[*] -> [n], in a copy."""
         return self.reshape(-1, order=order).copy()
 
-    def astype(self, dtype: Any, *, copy: bool = True) -> Any:
-        """The values cast to another dtype; a copy, unless told otherwise."""
+    def astype(self, dtype: Any, order: str = "K", *, copy: bool = True) -> Any:
+        """The values cast to another dtype; a copy, unless told otherwise, that lies as it does."""
         try:
-            wanted = torch_dtype(np.dtype(dtype))
+            wanted = torch_dtype(np.dtype(dtype)) if order == "K" else None
         except NotRecorded:
-            return self._read("numpy.ndarray.astype").astype(dtype, copy=copy)
+            wanted = None
+        if wanted is None:
+            return self._read("numpy.ndarray.astype").astype(dtype, order, copy=copy)
         if wanted == self.tensor.dtype and not copy:
             return self
         return self._view(self.tensor.to(wanted, copy=True))

@@ -38,7 +38,8 @@ def array_of(constructor: Any, data: Any, dtype: Any = None, **options: Any) -> 
         joined = apply(np.stack, ([array_of(np.asarray, each) for each in data],), {})
         return joined if dtype is None else joined.astype(dtype, copy=False)
     if constructor.__name__ == "ascontiguousarray":
-        data = AbstractArray(data.tensor.contiguous())
+        rows: Any = data.tensor.contiguous() if data.tensor.dim() else data.tensor.reshape(1)
+        data = AbstractArray(rows, is_scalar=data.is_scalar)
     try:
         wanted = asked_dtype(dtype) or data.tensor.dtype
     except NotRecorded:

@@ -186,8 +186,10 @@ def reshape(a: Any, /, shape: Any, order: str = "C") -> Any:
 
 @records(np.ravel)
 def ravel(a: Any, order: str = "C") -> Any:
-    """[*] -> [n]: a view where there is one."""
-    return reshape(a, -1, order)
+    """[*] -> [n]: a view of what lies in rows, else a copy, also where there is a view."""
+    if order != "C":
+        raise NotRecorded
+    return wrapped(_tensor(a).contiguous().reshape(-1), is_scalar=False)
 
 
 @records(np.transpose)
@@ -238,9 +240,12 @@ def broadcast_to(array: Any, shape: Any) -> Any:
 
 @records(np.tile)
 def tile(A: Any, reps: Any) -> Any:  # noqa: N803 - as NumPy calls it
-    """Copies side by side."""
-    times = reps if isinstance(reps, tuple | list) else (reps,)
-    return wrapped(torch.tile(_tensor(A), tuple(times)))
+    """Copies side by side, in rows; one alone lies as the array does."""
+    times = tuple(reps) if isinstance(reps, tuple | list) else (reps,)
+    if all(type(each) is int and each == 1 for each in times):
+        tensor = _tensor(A).clone()
+        return wrapped(tensor[(None,) * (len(times) - tensor.dim())], is_scalar=False)
+    return wrapped(torch.tile(_tensor(A), times))
 
 
 @records(np.repeat)

@@ -30,7 +30,7 @@ class _TypeOfTypes(type):
         if cls is not Type:
             return super().__call__(*args, **kwargs)
         if len(args) != 1 or kwargs:
-            return builtins.type(*args, **kwargs)
+            return type_of(*args, **kwargs)
         kind = builtins.type(args[0]) if listening() is None else type_of(args[0])
         return Type if kind is builtins.type else kind
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import itertools
 import logging
+import operator
 import sys
 import warnings
 import weakref
@@ -27,12 +29,13 @@ from monograph.bytecode import MISSING, shown_to_tracers
 from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.code_policy import OURS, TORCH, is_entered, is_users
 from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
+from monograph.capture.installation import listening
 from monograph.capture.plain.builtin_names import Shadows, out_of_sight
 from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
 from monograph.capture.recording.autograd_views import GAVE_ITSELF
 from monograph.capture.restart import Restart
-from monograph.capture.side_effects.digests import CACHED, LEAVES, is_terminal
+from monograph.capture.side_effects.digests import LEAVES, is_terminal
 from monograph.capture.side_effects.impure_functions import (
     CALL_STACK,
     OWNERS,
@@ -40,15 +43,19 @@ from monograph.capture.side_effects.impure_functions import (
     STACK_LEFT,
     SUSPECTS,
     WEAK,
+    WEAK_MAKERS,
     Read,
     SeededGenerators,
+    find_finalizer,
     find_outside,
     find_outside_code,
+    is_compared,
     is_dropped,
     is_own_business,
     refusal,
 )
-from monograph.capture.side_effects.native_state import keeps_state
+from monograph.capture.side_effects.memoized_calls import MemoizedCalls
+from monograph.capture.side_effects.native_state import CACHED, keeps_state
 from monograph.capture.side_effects.observations import Assumption
 from monograph.capture.side_effects.opaque_objects import is_opaque
 from monograph.capture.side_effects.persistent_writes import Effect, lines, name_of
@@ -56,6 +63,7 @@ from monograph.capture.side_effects.process_state import SHARED_GENERATORS
 from monograph.capture.side_effects.tracking import Effects, WriteTarget
 from monograph.capture.torch_overrides.hidden_attributes import unseen_names
 from monograph.capture.torch_overrides.number_classes import class_of
+from monograph.diagnostics import MonographError
 from monograph.host.dispatch import FUNCTION_RECORD
 
 if TYPE_CHECKING:
@@ -69,7 +77,7 @@ if TYPE_CHECKING:
     from monograph.capture.side_effects.module_state import ModuleState
     from monograph.capture.side_effects.observations import Observations
     from monograph.capture.side_effects.place_names import Called
-    from monograph.diagnostics import Frame, MonographError
+    from monograph.diagnostics import Frame
 
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
 _CLASSES: Final = "what something is out of sight of plain capture"
@@ -165,10 +173,25 @@ class Plain:
         """The writes that outlive the call; `seen` are the lines of those that are known."""
         self._reach.settle_cells()
         self._reach.call_opaque()
+        self._check_ends()
         if self._changed_aside:
             self._effects.accept({p.key for p in self._effects.lasting() if self._is_aside(p)})
         places = [self._with_function(each) for each in self._effects.lasting()]
-        return [Effect(each, self._name_of(each), self._lines(each, seen)) for each in places]
+        found = [Effect(each, self._name_of(each), self._lines(each, seen)) for each in places]
+        if self._reach.caches:
+            memoized = MemoizedCalls()
+            memoized.note_filled(self._reach.caches)
+            found += memoized.effects(self._scopes)
+        return found
+
+    def _check_ends(self) -> None:
+        """What was kept until now would have ended in eager code. Raises: outside-read."""
+        kept = [*itertools.chain.from_iterable(self._effects.kept)]
+        for kind in {*map(type, kept)}:
+            found: Any = find_finalizer(kind) if hasattr(kind, "__del__") else None
+            if found and any(type(each) is kind and self._effects.made(each) for each in kept):
+                frame = self._scopes.filter.frame(vars(kind)["__del__"].__code__, 0)
+                self.refuse(refusal(found, self._scopes.filter.innermost_user([frame])))
 
     def _name_of(self, place: WriteTarget) -> Called:
         root = self._reach.root_of(place.owner)
@@ -289,8 +312,13 @@ class Plain:
         for each in (CALL_STACK, STACK_LEFT):
             if each.what in plan.names:
                 self._judge(each, frame, {})
-        if {"weakref", "ref"} & {*plan.names} and _names_weak(frame):
+        if _WEAK_NAMES & {*plan.names} and _names_weak(frame):
             self._judge(WEAK, frame, {})
+        if frame.f_code.co_name == "__del__" and self._recorder is not None:
+            found = find_finalizer(type(next(iter(frame.f_locals.values()), None)))
+            at = self._scopes.user_frames(frame)
+            # Python drops what is raised there.
+            self._recorder.refused_elsewhere += [refusal(found, at)] if found else []
         for each in unseen_names(frame.f_code):
             self._judge(Read(each, _ATTRIBUTES), frame, {})
         self._shadows = self._shadows or Shadows()
@@ -336,7 +364,9 @@ class Plain:
         while frame is not None:
             plan = self.plans.get(id(frame.f_code))
             if type(plan) is Plan and plan.compared:
-                because = GAVE_ITSELF.format(str(made.node and made.node.target).split(".")[-2])
+                node: Any = made.node
+                call = node.args[0] if node.target is operator.getitem else node
+                because = GAVE_ITSELF.format(str(call.target).split(".")[-2])
                 self.refuse(identity_refusal(self._scopes.user_frames(frame), because))
                 return
             frame = frame.f_back
@@ -378,7 +408,12 @@ class Plain:
             or not is_opaque(owner)
         ):
             return True
-        self._reach.check_opaque(owner, self._scopes, frame)
+        try:
+            self._reach.check_opaque(owner, self._scopes, frame)
+        except MonographError as refusal:
+            if listening() is not None:
+                raise
+            self.refuse(refusal)  # the module is run as it is
         self._reach.call(owner, ((frame.f_code, frame.f_lasti),))
         return True
 
@@ -401,6 +436,8 @@ class Plain:
         while caller.f_code.co_filename.startswith(between) and caller is not user:
             caller = caller.f_back or user
         at = self._scopes.user_frames(user)
+        if is_compared(found, at):
+            return
         if not is_own_business(found, caller.f_code.co_filename):
             self.refuse(refusal(found, at))
         elif isinstance(found, Read) and found.of_environment:
@@ -416,9 +453,13 @@ def _only_compares(code: CodeType) -> bool:
 
 def _names_weak(frame: FrameType) -> bool:
     """Whether a function makes weak references: of what, C does not say."""
-    held = (frame.f_globals.get(name) for name in frame.f_code.co_names)
-    is_ref = any(each is weakref.ref for each in held)
-    return is_ref or ("ref" in frame.f_code.co_names and frame.f_globals.get("weakref") is weakref)
+    names, known = frame.f_code.co_names, frame.f_globals
+    if "weakref" in names and known.get("weakref", weakref) is weakref:
+        return not _WEAK_NAMES.isdisjoint(name for name in names if name != "weakref")
+    return any(known.get(name) is each for name in names for each in WEAK_MAKERS)
+
+
+_WEAK_NAMES: Final = frozenset({"weakref", *(each.__name__ for each in WEAK_MAKERS)}) | {"ref"}
 
 
 def _is_generated(frame: FrameType) -> bool:

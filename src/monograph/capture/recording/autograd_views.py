@@ -2,8 +2,9 @@
 
 Law: an in-place write that autograd follows makes the base require gradients and, through it, all
 of its views, whichever of them was written to; a view requires them in any mode where its base
-does. `detach` begins a family of its own over the same memory. So does `.data`, and autograd does
-not count what is written to it: it never refuses a gradient because of that.
+does, also where that is told to later: then it is a leaf, until its memory is written to. `detach`
+begins a family of its own over the same memory. So does `.data`, and autograd does not count what
+is written to it: it never refuses a gradient because of that.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 
 from monograph.abstract.aliasing import (
     ARGUMENT,
@@ -55,7 +57,8 @@ class Lineage:
     """The families of one capture."""
 
     __slots__ = (
-        *("_apart", "_bases", "_beside", "_by_layout", "_doubted", "_followed", "_names"),
+        *("_apart", "_bases", "_beside", "_by_base", "_by_layout", "_doubted", "_followed"),
+        "_names",
         *("_views", "_writes", "gave_itself", "n_writes"),
     )
 
@@ -70,6 +73,8 @@ class Lineage:
         self._apart: dict[int, tuple[AbstractTensor, list[Node]]] = {}
         self._bases: dict[int, AbstractTensor] = {}
         self._beside: dict[Node, list[AbstractTensor]] = {}
+        self._by_base: dict[int, tuple[AbstractTensor, int]] = {}
+        """Views that require gradients because their bases do, and after how many writes so."""
         self._views: dict[int, list[AbstractTensor]] = {}
         self._writes: dict[int, list[Node]] = {}
         self.n_writes = 0
@@ -95,8 +100,12 @@ class Lineage:
                 each.view_of = source.storage_root
             if Result.FRESH not in found and _has_history(each, t):
                 self.join(each, source)
-                if each.tensor_type.requires_grad is not t.requires_grad:
-                    each.tensor_type = with_requires_grad(each.tensor_type, t.requires_grad)
+                is_unseen = not is_grad_enabled() and Result.ARGUMENT not in found
+                followed = self._bases[id(each)].tensor_type if is_unseen else t
+                if is_unseen and followed.requires_grad:
+                    self._follow_base(each)
+                if each.tensor_type.requires_grad is not followed.requires_grad:
+                    each.tensor_type = with_requires_grad(each.tensor_type, followed.requires_grad)
             if Result.ARGUMENT in found:
                 self.gave_itself(each)
                 always = table.results(t, each.tensor_type, args, kwargs, lies=False)
@@ -190,6 +199,35 @@ class Lineage:
             for each in (tensor, *family):
                 if is_differentiable(each.tensor_type.dtype):
                     each.tensor_type = with_requires_grad(each.tensor_type, True)
+
+    def told_to_require(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001
+        """`requires_grad_`: the views of a base that it says this of go along."""
+        names = self.names(tensor)
+        base = self._bases.get(id(tensor), tensor)
+        for each in names:
+            self._by_base.pop(id(each), None)
+            each.tensor_type = with_requires_grad(each.tensor_type, flag)
+            each.node = tensor.node
+        for each in self._views.get(id(base), ()) if any(base is name for name in names) else ():
+            t = each.tensor_type
+            if flag and not t.requires_grad and is_differentiable(t.dtype):
+                self._follow_base(each)
+                each.tensor_type = with_requires_grad(t, True)
+            elif not flag and self._by_base.pop(id(each), None):
+                each.tensor_type = with_requires_grad(t, False)
+
+    def _follow_base(self, view: AbstractTensor) -> None:
+        self._by_base[id(view)] = view, self._n_changes(view)
+
+    def _n_changes(self, tensor: AbstractTensor) -> int:
+        """How often what a tensor shows was written to."""
+        writes = self._writes.get(id(self._bases.get(id(tensor), tensor)), ())
+        return sum(each.target is not BEGINS_HISTORY for each in writes)
+
+    def only_follows_base(self, tensor: AbstractTensor) -> bool:
+        """Whether a view requires gradients because its base does, and so is a leaf."""
+        found = self._by_base.get(id(tensor))
+        return found is not None and found[1] == self._n_changes(tensor)
 
     def counts_apart(self, data: AbstractTensor) -> None:
         """What `.data` gave: like `detach`, unless something writes to the memory."""

@@ -198,12 +198,17 @@ class GraphWriter:
     def know(self, real: torch.Tensor, abstract: AbstractTensor) -> None:
         """A real tensor of the module is represented by this abstract one."""
         self._tensors[id(real)] = abstract
+        abstract.identity = id(real)
         self._kept_alive.append(real)
         self.stands_for(abstract)
 
     def known(self, real: torch.Tensor) -> AbstractTensor:
         """The abstract tensor that represents it."""
         return self._tensors[id(real)]
+
+    def represented(self, value: Any) -> Any:
+        """The abstract tensor that represents a value, or the value itself."""
+        return self._tensors.get(id(value), value)
 
     def stands_for(self, abstract: AbstractTensor) -> None:
         """This tensor's node is a placeholder: writes to its storage are writes to that input."""

@@ -586,9 +586,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def mark_requires_grad(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001
         """The tensor is of that type from here on."""
-        t = with_requires_grad(tensor.tensor_type, flag)
-        for each in () if t == tensor.tensor_type else self.lineage.names(tensor):
-            each.tensor_type, each.node = t, tensor.node
+        if tensor.tensor_type.requires_grad is not flag or self.lineage.only_follows_base(tensor):
+            self.lineage.told_to_require(tensor, flag)
 
     def refuse(self, refusal: MonographError, assumed: str = "") -> None:
         """Raise what user code could go on after; `assumed` says what a draft does instead."""

@@ -34,17 +34,17 @@ class SymbolicRange:
 
     def numbers(self) -> list[Any] | range:
         """All numbers, one by one."""
-        count, start, step = self.count(), to_python(self.start), to_python(self.step)
+        count, start, step = self.expression(), to_python(self.start), to_python(self.step)
         if isinstance(count, Expr):
             return self.plain()
         return [to_sym(start + step * n) for n in range(count)]
 
     def length(self) -> Any:
         """How many numbers there are."""
-        count = self.count()
+        count = self.expression()
         return to_sym(count) if isinstance(count, Expr) else len(self)
 
-    def count(self) -> Int:
+    def expression(self) -> Int:
         """How many numbers there are, as an expression."""
         start, stop, step = map(to_python, (self.start, self.stop, self.step))
         is_up = isinstance(step, Expr) or step > 0
@@ -75,6 +75,10 @@ class SymbolicRange:
 
     def __repr__(self) -> str:
         return repr(self.plain())
+
+    def count(self, value: Any) -> int:
+        """As of any range."""
+        return self.plain().count(value)
 
     def index(self, value: Any) -> int:
         """As of any range."""

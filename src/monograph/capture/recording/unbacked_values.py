@@ -447,7 +447,8 @@ def _is_fresh(tensor: AbstractTensor) -> bool:
         return True
     if node.target in _LIKE:
         return "pin_memory" in node.kwargs
-    return not any(isinstance(n.meta.get("val"), AbstractTensor) for n in node.all_input_nodes)
+    made_of = (n.meta.get("val") for n in node.all_input_nodes)
+    return not any(isinstance(each, AbstractTensor | tuple | list) for each in made_of)
 
 
 def is_number(value: Any) -> bool:

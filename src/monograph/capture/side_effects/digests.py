@@ -37,7 +37,13 @@ from monograph.capture.side_effects.container_contents import (
     attributes_of,
     content_of,
 )
-from monograph.capture.side_effects.native_state import BOUND_TO_C, package_of
+from monograph.capture.side_effects.native_state import (
+    BOUND_TO_C,
+    CACHED,
+    calls_of,
+    package_of,
+    results_of_calls,
+)
 from monograph.capture.side_effects.opaque_objects import CALLED, is_opaque, keep
 from monograph.capture.side_effects.place_names import Called, default_values
 from monograph.capture.side_effects.snapshots import has_attributes
@@ -76,7 +82,6 @@ _OF_NO_USER: Final = frozenset({"torch", "numpy", __name__.partition(".")[0]}) |
     sys.stdlib_module_names - {"argparse", "collections", "weakref"}
 )
 """Packages whose classes nobody writes to."""
-CACHED: Final = type(functools.lru_cache(lambda: None))
 
 
 class Digests:
@@ -94,7 +99,8 @@ class Digests:
         self._are_classes_written = False
         """Whether code was met that may write to the class of an object."""
         self._roots: dict[int, Called] = {}
-        self._caches: list[tuple[Any, int]] = []
+        self.caches: list[tuple[Any, set[Any], Chain]] = []
+        """Functions under `lru_cache`, and the calls that they remembered."""
         self.opaque: dict[int, Called] = {}
         """The opaque objects that were there before, by identity, and what led to them."""
 
@@ -103,6 +109,8 @@ class Digests:
         waiting = [value]
         while waiting:
             each = waiting.pop()
+            if type(each) is memoryview:  # who holds one holds the length of what it looks into
+                each = each.obj
             if type(each) in LEAVES or id(each) in self._seen:
                 continue
             self._seen.add(id(each))
@@ -158,8 +166,8 @@ class Digests:
             )
             return ()
         if kind is CACHED:
-            self._caches.append((value, value.cache_info().misses))
-            return ()
+            self.caches.append((value, calls_of(value), by))
+            return results_of_calls(value)
         if issubclass(type(value), type):
             self._class(value, by)
             return ()
@@ -213,10 +221,10 @@ class Digests:
 
     def close(self) -> None:
         """Empty caches that now hold tensors of the run, and let go of all."""
-        for cached, misses in self._caches:
-            if cached.cache_info().misses != misses:
+        for cached, before, _ in self.caches:
+            if calls_of(cached) - before:
                 cached.cache_clear()
-        for held in (self._seen, self._kept, self._classes, self._roots, self._caches, self.opaque):
+        for held in (self._seen, self._kept, self._classes, self._roots, self.caches, self.opaque):
             held.clear()
 
 

@@ -23,6 +23,7 @@ import threading
 import time
 import traceback
 import uuid
+import warnings
 import weakref
 from functools import partial
 from operator import attrgetter
@@ -33,10 +34,12 @@ import numpy as np
 import torch
 
 from monograph.capture.call_events import MONITORING
-from monograph.capture.code_policy import OURS, TORCH, is_library
+from monograph.capture.code_policy import OURS, TORCH, is_library, is_users
+from monograph.capture.installation import THREAD
 from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.diagnostics import problem
 from monograph.diagnostics.code_origin import is_installed
+from monograph.host.flags import SETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,9 +76,13 @@ class Read(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """A function that changes how the whole process behaves from then on."""
+    """A function that changes how the whole process behaves from then on.
+
+    What is compared when the run has ended may be put back until then.
+    """
 
     what: str
+    is_compared: bool = False
 
 
 _IDENTITY = "where an object lies in memory"
@@ -105,6 +112,8 @@ _PLACES: Final[list[tuple[Any, list[str], Callable[[Any], Any]]]] = []
 
 def _known() -> Iterator[tuple[Any, Read | Switch]]:
     """Every function that is known by itself."""
+    for what, function in SETTERS:
+        yield function, Switch(what, is_compared=True)
     for because, functions in (
         (
             _CLOCK,
@@ -149,20 +158,32 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
     for module, names in (
         (torch.random, "fork_rng"),
         (os, "chdir umask"),
+        (torch, "set_autocast_enabled set_autocast_dtype set_autocast_cache_enabled"),
         (gc, "enable disable freeze unfreeze set_threshold set_debug"),
-        (sys, "settrace setprofile"),
+        (sys, "settrace setprofile setrecursionlimit setswitchinterval set_int_max_str_digits"),
+        (np, "seterr seterrcall setbufsize set_printoptions"),
+        (logging, "disable captureWarnings"),
+        (logging.Logger, "setLevel addHandler removeHandler"),
         (threading, "settrace setprofile"),
         (MONITORING, "use_tool_id set_events set_local_events register_callback free_tool_id"),
     ):
         yield from ((function, Switch(name)) for name, function in _named(module, names))
+    for name, function in _named(warnings, "filterwarnings simplefilter resetwarnings"):
+        yield function, Switch(name, is_compared=True)
 
 
 CALL_STACK: Final = Read("f_back", _STACK)
 """The attribute of frames by which code comes to its callers."""
 STACK_LEFT: Final = Read("RecursionError", _STACK)
 """Who catches it learns how deep the stack is."""
-WEAK: Final = Read("weakref.ref", "whether a tensor is still there, which a capture keeps")
-"""A weak reference to a tensor."""
+WEAK: Final = Read("weakref.ref", "whether an object is still there, which a capture keeps")
+"""A weak reference."""
+_WEAKLY_MADE: Final = (
+    *(weakref.WeakKeyDictionary, weakref.WeakSet, weakref.WeakValueDictionary),
+    *(weakref.WeakMethod, weakref.finalize),
+)
+WEAK_MAKERS: Final = (weakref.ref, weakref.proxy, *_WEAKLY_MADE)
+"""What makes weak references."""
 _FUNCTIONS: Final[dict[int, Read | Switch]] = {}
 SUSPECTS: Final = _FUNCTIONS.keys()
 """The identities of the functions that are known by themselves."""
@@ -263,10 +284,13 @@ _CACHE: Final = opcode.opmap["CACHE"]
 _POP: Final = opcode.opmap["POP_TOP"]
 
 
-def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
+def find_outside(
+    function: Any, args: Sequence[Any], is_made: Callable[[Any], bool] | None = None
+) -> Read | Switch | None:
     """What a call of this function reads or switches that is not the model's, if anything.
 
     A method written in Python is given as its function, with the object first among `args`.
+    `is_made` tells whether the run made an object.
     """
     found = _FUNCTIONS.get(id(function))
     if found is not None:
@@ -275,8 +299,11 @@ def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
         return Switch("torch.manual_seed")  # libraries wrap PyTorch's
     if function is builtins.hash:
         return _identity_hash(args)
-    if function is weakref.ref and args and isinstance(args[0], torch.Tensor):
-        return WEAK
+    if function is weakref.ref or function is weakref.proxy:
+        is_kept = is_made is None or isinstance(args[0], torch.Tensor) or is_made(args[0])
+        return WEAK if is_kept else None
+    if isinstance(function, type):
+        return WEAK if function in _WEAKLY_MADE else find_finalizer(function)
     if type(function) in BOUND_TO_C:
         bound: Any = function
         return _of_owner(bound.__self__, bound.__name__)
@@ -284,6 +311,14 @@ def find_outside(function: Any, args: Sequence[Any]) -> Read | Switch | None:
         owner, name = args[0], getattr(function, "__name__", "")
         return _of_owner(owner, name) if getattr(type(owner), name, None) is function else None
     return None
+
+
+def find_finalizer(cls: type) -> Read | None:
+    """What the end of an object of a class is told to, where that is the user's own code."""
+    code = getattr(getattr(cls, "__del__", None), "__code__", None)
+    if code is None or not is_users(code.co_filename) or is_installed(code.co_filename):
+        return None
+    return Read(f"{cls.__name__}.__del__", "when an object ends, which a capture puts off")
 
 
 OWNERS: Final = frozenset({random.Random, random.SystemRandom, type(os.environ), *_NUMPY_RANDOM})
@@ -364,6 +399,14 @@ def _identity_hash(args: Sequence[Any]) -> Read | None:
 def clock(what: str) -> Read:
     """A clock by its name."""
     return Read(what, _CLOCK)
+
+
+def is_compared(found: Read | Switch, at: tuple[Frame, ...]) -> bool:
+    """Whether it shows when the run has ended if this stays; the line is kept until then."""
+    if isinstance(found, Read) or not found.is_compared:
+        return False
+    THREAD.turned.setdefault(found.what, at)
+    return True
 
 
 def refusal(found: Read | Switch, at: tuple[Frame, ...] = ()) -> MonographError:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.symbols import as_stated
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
 from monograph.capture.installation import THREAD, Overrides
@@ -26,9 +27,10 @@ from monograph.capture.side_effects.module_state import is_truth, seen_now
 from monograph.capture.side_effects.opaque_objects import HiddenState
 from monograph.capture.side_effects.snapshots import Snapshot, held_of
 from monograph.diagnostics import Cause, Frame, MonographError, problem, user_frames
+from monograph.integers.expr import Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Collection, Generator, Mapping
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.side_effects.module_state import ModuleState, StateTensor
@@ -270,8 +272,11 @@ def _is_filled_once(saved: Snapshot, name: str) -> bool:
     return bool(filled) and all(is_made_of_state(value) for value in filled)
 
 
-def is_made_of_state(value: Any) -> bool:
-    """Whether a tensor depends on parameters, buffers and constants alone, none written to."""
+def is_made_of_state(value: Any, sizes: Collection[Any] = ()) -> bool:
+    """Whether a tensor depends on parameters, buffers and constants alone, none written to.
+
+    And on numbers made of these symbols.
+    """
     if not isinstance(value, AbstractTensor) or value.node is None or value.storage_root.n_writes:
         return False
     recorder: Any = value.recorder
@@ -282,6 +287,9 @@ def is_made_of_state(value: Any) -> bool:
         if node in seen:
             continue
         seen.add(node)
+        number = as_stated(node.meta.get("val"))
+        if isinstance(number, Expr) and number.symbols <= set(sizes):
+            continue
         if node.op == "placeholder":
             if id(node) in inputs or node.name in recorder.mutated:
                 return False
@@ -375,6 +383,20 @@ def _may_be_recognised(tensor: AbstractTensor) -> bool:
 class _Over:
     """In the place of a recorder: the call is over that made a tensor, and nobody may use it."""
 
+    @property
+    def aliases(self) -> _Over:
+        """Who is asked whether it may be told apart from others."""
+        return self
+
+    def check_hash(self, _: AbstractTensor) -> None:
+        """It may be in a table, as which `buffers()` walks them."""
+
+    def asked(self, _: AbstractTensor, question: str) -> object:
+        """Nothing but its hash. Raises: leaked-tensor."""
+        if question != "hash":
+            raise problem("leaked-tensor", op=question)
+        return False
+
     def __getattr__(self, name: str) -> Any:
         raise problem("leaked-tensor", op=name)
 
@@ -397,6 +419,14 @@ class Left:
             for name in after.attributes
             if (id(after.module), name) in changed
         ] + [place.before for place in self._places]
+        self._buffers = [
+            (after.module.__dict__["_buffers"], name, tensor)
+            for after in self._after
+            for name, tensor in after.tables["_buffers"].items()
+            if (id(after.module), name) in changed and isinstance(tensor, AbstractTensor)
+        ]
+        """Caches in the places of buffers, which are none of the module's to the next call."""
+        values += [tensor for _, _, tensor in self._buffers]
         numbers = torch.SymInt | torch.SymFloat | torch.SymBool
         self.can_begin_a_call = not any(
             (id(saved.module), name) in changed
@@ -407,8 +437,16 @@ class Left:
 
         Entries of tables and symbolic numbers belong to that run.
         """
-        self._tensors = [each for value in values for each in held_of(value, AbstractTensor)]
-        self.can_begin_a_call &= not any(map(_may_be_recognised, self._tensors))
+        self.tensors = [each for value in values for each in held_of(value, AbstractTensor)]
+        self.can_begin_a_call &= not any(map(_may_be_recognised, self.tensors))
+
+    def give(self, values: Mapping[int, torch.Tensor]) -> bool:
+        """Let attributes hold these values instead of the abstract tensors, by their identity."""
+        held = [after.attributes for after in self._after]
+        for attributes in held:
+            attributes |= {k: values[id(v)] for k, v in attributes.items() if id(v) in values}
+        self._buffers = [(table, name, values.get(id(t), t)) for table, name, t in self._buffers]
+        return bool(values)
 
     @contextmanager
     def in_place(self) -> Generator[None]:
@@ -416,12 +454,14 @@ class Left:
         seen: set[int] = set()
         before = [Snapshot(after.module, seen) for after in self._after]
         places = [place.as_now() for place in self._places]
-        recorders = [(each, each.recorder) for each in self._tensors]
+        recorders = [(each, each.recorder) for each in self.tensors]
         try:
-            for each in self._tensors:
+            for each in self.tensors:
                 each.recorder = _OVER
             for after in self._after:
                 after.restore_attributes()
+            for table, name, tensor in self._buffers:
+                table[name] = tensor
             for place in self._places:
                 place.put_back()
             yield

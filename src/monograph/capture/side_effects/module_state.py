@@ -108,7 +108,11 @@ class ModuleState:
         seen: set[int] = set()
         wrapped: dict[int, Parameter] = {}  # what parameters are made of, by identity
         entries = [(True, *each) for each in self._state("_parameters")]
-        entries += [(False, *each) for each in self._state("_buffers")]
+        entries += [
+            (False, *each)
+            for each in self._state("_buffers")
+            if not isinstance(each[-1], AbstractTensor)  # a cache that a call before it filled
+        ]
         for is_parameter, owner, own_name, path, real in entries:
             persistent = is_persistent(owner, own_name)
             plain, parts = [(path, real)], None
@@ -211,7 +215,7 @@ class ModuleState:
                     table = _View(saved.attributes[kind])
                     for name, real in saved.tables[kind].items():
                         if real is not None:
-                            table.own[name] = self.stand_ins[id(real)]
+                            table.own[name] = self.stand_ins.setdefault(id(real), real)
                     saved.attributes[kind] = saved.module.__dict__[kind] = table
         return self
 

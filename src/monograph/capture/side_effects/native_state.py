@@ -11,6 +11,7 @@ import ctypes
 import datetime as dt
 import enum
 import functools
+import gc
 import re
 import struct
 import types
@@ -22,6 +23,8 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+
+CACHED: Final = type(functools.lru_cache(lambda: None))
 
 _POINTER: Final = object.__basicsize__ // 2
 BOUND_TO_C: Final = frozenset(
@@ -41,7 +44,7 @@ _HAS_NO_STATE: Final = (
         type(dt.datetime_CAPI),
         torch.Tensor,
         torch.Generator,
-        type(functools.lru_cache(lambda: None)),
+        CACHED,
         type({}.keys()),
     ),
     *(type({}.values()), type({}.items()), types.CoroutineType, types.GenericAlias),
@@ -153,3 +156,45 @@ def _frozen(value: Any, depth: int) -> Any:
     if depth and kind is dict:
         return tuple([_frozen(each, depth - 1) for each in value.items()])
     return bytes(value) if kind is bytearray else value
+
+
+def calls_of(cached: Any) -> set[Any]:
+    """The calls that a function under `lru_cache` remembers."""
+    is_typed = cached.cache_parameters()["typed"]
+    return {with_types(cached, _call_of(key, is_typed)) for key in _table_of(cached)[1]}
+
+
+def results_of_calls(cached: Any) -> list[Any]:
+    """What these calls gave; beside it, their arguments."""
+    others, table = _table_of(cached)
+    is_bounded = cached.cache_parameters()["maxsize"] is not None
+    return others if is_bounded else [*table.values()]
+
+
+def _table_of(cached: Any) -> tuple[list[Any], dict[Any, Any]]:
+    """What the collector sees of it: keys and results, where a bound orders them; then the table.
+
+    And after that the function.
+    """
+    own, found = vars(cached), gc.get_referents(cached)
+    last = max((at for at, o in enumerate(found) if type(o) is dict and o is not own), default=None)
+    return ([], {}) if last is None else (found[:last], found[last])
+
+
+def _call_of(key: Any, is_typed: bool) -> tuple[Any, ...]:  # noqa: FBT001
+    """The arguments that C made a key of: one number or text, or a tuple with a mark in it."""
+    if type(key) is not tuple:
+        return (key,), ()
+    mark = next((at for at, each in enumerate(key) if type(each) is object), None)
+    if mark is None:
+        return key[: len(key) // 2] if is_typed else key, ()
+    rest = key[mark + 1 :]
+    n_named = (len(rest) - mark) // 3 if is_typed else len(rest) // 2
+    return key[:mark], tuple(zip(rest[: 2 * n_named : 2], rest[1 : 2 * n_named : 2], strict=True))
+
+
+def with_types(cached: Any, call: tuple[Any, ...]) -> tuple[Any, ...]:
+    """With the classes of the arguments, where the cache tells 1 from 1.0."""
+    if not cached.cache_parameters()["typed"]:
+        return call
+    return (*call, *map(type, call[0]), *(type(each) for _, each in call[1]))

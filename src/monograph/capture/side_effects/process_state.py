@@ -7,41 +7,85 @@ numbers are recorded, not run, and leave the generators alone.
 
 from __future__ import annotations
 
+import decimal
 import random
+import sys
 import threading
+import warnings
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
 
+from monograph.capture.installation import THREAD
 from monograph.diagnostics import problem
+from monograph.host.flags import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from monograph.diagnostics import MonographError
+    from monograph.diagnostics import Frame, MonographError
+
+    _Lines = Mapping[str, tuple[Frame, ...]]
 
 
 class _Part(NamedTuple):
     """One part of the situation: how to read it, to put it back, to refuse, to tell two apart.
 
-    `same` is told whether this thread was alone: what another draws of PyTorch's generator is none
-    of forward's doing, since operators that draw are recorded.
+    `refuse` is given the lines where settings were set, by their names. `same` is told whether this
+    thread was alone: what another draws of PyTorch's generator is none of forward's doing, since
+    operators that draw are recorded.
     """
 
     read: Callable[[], Any]
     write: Callable[[Any], object]
-    refuse: Callable[[], MonographError]
-    same: Callable[[Any, Any, bool], bool] = lambda one, other, _: one == other
+    refuse: Callable[[_Lines], MonographError]
+    same: Callable[[Any, Any, bool], bool] | None = None
 
 
-def _drawn(what: str, because: str) -> Callable[[], MonographError]:
+def _drawn(what: str, because: str) -> Callable[[_Lines], MonographError]:
     instead = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
-    return lambda: problem("outside-read", what=what, because=because, instead=instead)
+    return lambda _: problem("outside-read", what=what, because=because, instead=instead)
 
 
-def _turned(what: str) -> Callable[[], MonographError]:
-    return lambda: problem("write-outlives-call", kind="switch", name=what)
+def _turned(what: str) -> Callable[[_Lines], MonographError]:
+    package = ".".join(what.split(".")[:2])
+    return lambda lines: problem(
+        "write-outlives-call",
+        at=lines.get(what) or lines.get(package, ()),
+        kind="switch",
+        name=what,
+    )
+
+
+def _of_python() -> tuple[Any, ...]:
+    """The filters of warnings, how decimal numbers are rounded, where modules are looked for.
+
+    Modules that are imported set such things: it is another situation, where there are more.
+    """
+    rounding = decimal.getcontext()
+    rounded = (rounding.prec, rounding.rounding, rounding.Emin, rounding.Emax)
+    return len(sys.modules), rounded, [*warnings.filters], [*sys.path]
+
+
+def _set_of_python(state: tuple[Any, ...]) -> None:
+    context = decimal.getcontext()
+    context.prec, context.rounding, context.Emin, context.Emax = state[1]
+    filters: Any = warnings.filters  # a list, which its type does not say
+    filters[:], sys.path[:] = state[2:]
+    with warnings.catch_warnings():
+        pass  # what was shown once may be shown again
+
+
+def _same_but_for_imports(one: Any, other: Any, alone: bool) -> bool:  # noqa: FBT001
+    del alone
+    return one[1] == other[1] and (one[2:] == other[2:] or one[0] != other[0])
+
+
+def _left_in_python(lines: _Lines) -> MonographError:
+    at = next((at for what, at in lines.items() if what.startswith("warnings.")), ())
+    name = "warnings.filterwarnings" if at else "decimal.getcontext() or sys.path"
+    return problem("write-outlives-call", at=at, kind="switch", name=name)
 
 
 def _numpy_state() -> tuple[Any, ...]:
@@ -52,10 +96,6 @@ def _numpy_state() -> tuple[Any, ...]:
 def _set_numpy_state(state: tuple[Any, ...]) -> None:
     keys = np.frombuffer(state[1], dtype=np.uint32)
     np.random.set_state((state[0], keys, *state[2:]))  # noqa: NPY002
-
-
-def _set_deterministic(state: tuple[bool, bool]) -> None:
-    torch.use_deterministic_algorithms(state[0], warn_only=state[1])
 
 
 def _same_seed_and_state(one: Any, other: Any, alone: bool) -> bool:  # noqa: FBT001
@@ -82,14 +122,8 @@ _PARTS: Final = (
     ),
     _Part(torch.is_grad_enabled, torch.set_grad_enabled, _turned("torch.set_grad_enabled")),
     _Part(torch.get_default_dtype, torch.set_default_dtype, _turned("torch.set_default_dtype")),
-    _Part(
-        lambda: (
-            torch.are_deterministic_algorithms_enabled(),
-            torch.is_deterministic_algorithms_warn_only_enabled(),
-        ),
-        _set_deterministic,
-        _turned("torch.use_deterministic_algorithms"),
-    ),
+    _Part(_of_python, _set_of_python, _left_in_python, _same_but_for_imports),
+    *(_Part(read, write, _turned(what)) for what, read, write in SETTINGS),
 )
 
 
@@ -106,13 +140,15 @@ class Situation:
     def __init__(self) -> None:
         self._before = [(part, part.read()) for part in _PARTS]
         self._was_alone = threading.active_count() == 1
+        THREAD.turned = {}
 
     def restore(self) -> list[MonographError]:
         """Put back what differs; a refusal for each part that did."""
         found: list[MonographError] = []
         alone = self._was_alone and threading.active_count() == 1
         for part, before in self._before:
-            if not part.same(part.read(), before, alone):
+            now = part.read()
+            if now != before if part.same is None else not part.same(now, before, alone):
                 part.write(before)
-                found.append(part.refuse())
+                found.append(part.refuse(THREAD.turned))
         return found

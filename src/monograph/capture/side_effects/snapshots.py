@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.abstract.flags import ATTRIBUTES
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.capture.side_effects.native_state import package_of
@@ -58,7 +59,7 @@ class Snapshot:
                 continue
             if name in TABLES:
                 for held, tensor in value.items() if name != "_modules" else ():
-                    if tensor is not None and tensor.__dict__:
+                    if tensor is not None and ATTRIBUTES.__get__(tensor):
                         self._markers(held, tensor, seen)
                 continue
             if kind in _EMPTIED and not value:
@@ -71,7 +72,9 @@ class Snapshot:
 
     def _markers(self, name: str, tensor: torch.Tensor, seen: set[int]) -> None:
         """Objects that code hung on a parameter or buffer."""
-        found = [each for held in vars(tensor).values() for each in _contents(held, seen)]
+        found = [
+            each for held in ATTRIBUTES.__get__(tensor).values() for each in _contents(held, seen)
+        ]
         if found:
             self.nested[name] = found
 

@@ -235,6 +235,12 @@ class Effects:
         self._places[key] = WriteTarget(kind, owner, "", before, gc.is_tracked(owner), by)
         return True
 
+    def made(self, value: Any) -> bool:
+        """Whether an object was made meanwhile, for all one can tell. Raises: Restart."""
+        if self._made is None:
+            raise Restart("track objects")
+        return gc.is_tracked(value) and self._made.includes(value)
+
     def changed(self) -> set[tuple[int, str]]:
         """The keys of the places that are not as they were."""
         return {key for key, place in self._places.items() if not place.is_as_before()}
@@ -418,12 +424,6 @@ class RegionEffects(Effects):
             WriteTarget("hidden", owner, _SHARED, before, True, by, after=before.of(owner))
             for owner, before, by in self.advances.moved_generators()
         ]
-
-    def made(self, value: Any) -> bool:
-        """Whether an object was made in this part, for all one can tell. Raises: Restart."""
-        if self._made is None:
-            raise Restart("track objects")
-        return gc.is_tracked(value) and self._made.includes(value)
 
 
 class SharedIterators:

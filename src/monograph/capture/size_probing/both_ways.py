@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from monograph.capture.captured import Capture
 
 _MOST_BRANCHES: Final = 64
+MOST_REGIONS: Final = 8 * _MOST_BRANCHES
+"""How many are recorded before it is clear that there are too many: some are recorded again."""
 _MOST_TIMES: Final = 2
 """How many times as many operators the program may have; a few more are no matter."""
 _FEW: Final = 24
@@ -58,4 +60,4 @@ def _asserts(children: Mapping[str, Any]) -> int:
     )
 
 
-__all__ = ["is_worth_it"]
+__all__ = ["MOST_REGIONS", "is_worth_it"]

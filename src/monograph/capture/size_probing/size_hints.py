@@ -35,14 +35,14 @@ def in_general(
     run: Callable[[Inputs, Facts], Run],
     probe: Callable[[Run, RunOptions], Run],
     *,
-    both_ways: bool = False,
+    both_ways: int = 0,
     goes_on: bool = False,
 ) -> tuple[Run, RunOptions]:
     """The most general run of which the example is an instance, and how its sizes were read.
 
     `probe` lets sizes of 0 and 1 into a finished run where they may be; see `probing.probed`.
-    With `both_ways`, branches on sizes are recorded both ways, where that is possible. One that
-    `goes_on` after refusals says what the first run was refused for.
+    Where possible, branches on sizes are recorded both ways, in up to `both_ways` regions. A run
+    that `goes_on` after refusals says what the first run was refused for.
 
     Law: every guard of the result holds for the example inputs.
 
@@ -84,6 +84,8 @@ def _as_asked(options: RunOptions, restart: Restart) -> RunOptions:
         return replace(options, texts_made=True)
     if restart.reason == "count":
         return replace(options, counted=options.counted | restart.cause)
+    if restart.reason == "plain":
+        return replace(options, plain=options.plain | {restart.cause})
     raise restart
 
 

@@ -13,7 +13,7 @@ import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from types import FunctionType, MethodType, MethodWrapperType, ModuleType
+from types import FunctionType, MethodType, MethodWrapperType, ModuleType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import torch
@@ -51,17 +51,19 @@ from monograph.capture.side_effects.impure_functions import (
     Read,
     SeededGenerators,
     find_outside,
+    is_compared,
     is_dropped,
     is_own_business,
     is_suspect,
     refusal,
 )
-from monograph.capture.side_effects.native_state import BOUND_TO_C
+from monograph.capture.side_effects.memoized_calls import MemoizedCalls
+from monograph.capture.side_effects.native_state import BOUND_TO_C, CACHED
 from monograph.capture.side_effects.observations import Assumption, Island, is_plain
 from monograph.capture.side_effects.persistent_writes import Effect, lines, name_of
 from monograph.capture.side_effects.place_names import Called, is_running
 from monograph.capture.side_effects.process_state import SHARED_GENERATORS
-from monograph.capture.side_effects.tracking import Effects, SharedIterators, WriteTarget
+from monograph.capture.side_effects.tracking import Effects, SharedIterators, WriteTarget, chain_of
 from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import TRUTHS, compares_tensors, of_plain_number, product
@@ -90,8 +92,9 @@ if TYPE_CHECKING:
     from monograph.capture.side_effects.observations import Observations
     from monograph.capture.side_effects.tracking import RegionEffects
 
-
 switches = deferred("monograph.capture.strict.switches:Switches")
+check_numbers = deferred("monograph.capture.strict.plain_numbers:check_numbers")
+give_numbers = deferred("monograph.capture.strict.plain_numbers:give_numbers")
 _NO_NEWS: Final = frozenset(
     {
         *(FunctionType, MethodType, *BOUND_TO_C, ModuleType, type, StaticTensor),
@@ -102,7 +105,6 @@ _NO_NEWS: Final = frozenset(
 _WITHIN: Final = frozenset({list, dict, str, tuple})
 """Kinds of objects whose methods in C read nothing from outside."""
 _HOLD_OUTSIDE: Final = (torch.nn.Module, type, ModuleType)
-_CACHED: Final = type(functools.lru_cache(lambda: None))
 _OF_TENSORS: Final = frozenset({"data", "grad", "requires_grad", "names"})
 """Attributes of tensors that are set by operators, or refused there."""
 _HARMLESS: Final = (is_instance, type_of, id)
@@ -117,7 +119,6 @@ class Strict(Hooks):
     """What one strict run lets user code do, and what it sees of it."""
 
     _reads: DigestsOfReads
-
     uncatchable = (MonographError, Restart)
 
     def __init__(
@@ -137,15 +138,17 @@ class Strict(Hooks):
         self.observed = observed
         self._recorder = recorder
         self._forks = control_flow != "refuse"
-        self._on_sizes = control_flow == "capture_sizes" or recorder.options.both_ways
+        self._on_sizes = control_flow == "capture_sizes" or recorder.options.both_ways > 0
         callbacks = Callbacks(self._watch_plainly, self._give)
         self.natively = callbacks.around
+        if recorder.options.plain:
+            give_numbers(self, recorder.options.plain, lambda: self._interpreter.current)
         self._texts = DeferredTexts(recorder)
         self.text = self._texts.text
         self._interpreter = Interpreter(self)
         self._interpret = partial(callbacks.call, self._interpreter.call)
         self._layers_are_native = functional_is_original()
-        self._memo: dict[Any, Any] = {}
+        self._memoized: MemoizedCalls | None = None
         self._seeded = SeededGenerators()
         self._state = state
         self._arguments = arguments
@@ -219,6 +222,7 @@ class Strict(Hooks):
         is_caught = type(error) is RecursionError and is_tried(frame.code, frame.lasti)
         if is_caught and not self._is_harmless(STACK_LEFT, frame, []):
             self.refuse(refusal(STACK_LEFT, self.scopes.user_frames(sys._getframe())))
+        check_numbers(frame, error, self._recorder.options.plain)
         if not isinstance(error, Exception) or not is_written_by_user(frame.code.co_filename):
             return
         at = self.scopes.user_frames(sys._getframe())
@@ -251,7 +255,7 @@ class Strict(Hooks):
             self._reads.defaults(callee, frame)
         if kind is FunctionType and not is_suspect(callee, args):
             return None
-        if kind is MethodWrapperType:
+        if kind is MethodWrapperType or kind is WrapperDescriptorType:
             return of_plain_number(callee, args)
         if kind in BOUND_TO_C:
             owner = callee.__self__
@@ -295,9 +299,9 @@ class Strict(Hooks):
     def _look_outside(
         self, callee: Any, args: list[Any], frame: InterpreterFrame | None
     ) -> Callable[..., Any] | None:
-        if type(callee) is _CACHED:
+        if type(callee) is CACHED:
             return partial(self._cached, callee)
-        found = find_outside(callee, args)
+        found = find_outside(callee, args, self._effects.made)
         if found is None:
             if type(callee) in BOUND_TO_C and _is_known_for_good(callee):
                 self._harmless[id(callee)] = callee
@@ -306,21 +310,16 @@ class Strict(Hooks):
             return None
         if not self._is_harmless(found, frame, args):
             self.refuse(refusal(found, self.scopes.user_frames(sys._getframe())))
-        return callee
+        return None if id(callee) in self._interpreter.polyfills else callee
 
     def _cached(self, callee: Any, *args: Any, **kwargs: Any) -> Any:
-        """A call of what `lru_cache` made, remembered for this run alone.
-
-        Why: the user's cache would keep abstract tensors, and hand them to calls after this one.
-        """
-        try:
-            key = (id(callee), args, tuple(kwargs.items()))
-            if key in self._memo:
-                return self._memo[key]
-        except TypeError:  # an argument has no hash, because it is symbolic, or at all
-            return self._interpreter.call(callee.__wrapped__, *args, **kwargs)
-        result = self._memo[key] = self._interpreter.call(callee.__wrapped__, *args, **kwargs)
-        return result
+        """A call of what `lru_cache` made."""
+        frame, call = self._interpreter.current, self._interpreter.call
+        memoized = self._memoized = self._memoized or MemoizedCalls()
+        value, is_old = memoized.call(callee, args, kwargs, call, chain_of(frame))
+        if is_old and frame is not None:
+            self._met(frame, "cached", callee.__wrapped__.__name__, value, None)
+        return value
 
     def _is_harmless(self, found: Read | Switch, frame: InterpreterFrame, args: list[Any]) -> bool:
         """Whether a read of a library's is its own business, or a switch of the installation.
@@ -335,7 +334,7 @@ class Strict(Hooks):
         if harmless and is_setting and not file.startswith(TORCH):
             name = " ".join(["os.environ", *(str(arg) for arg in args[1:2])])
             self._assume(frame, "environment", id(os.environ), name, None)
-        return harmless
+        return harmless or is_compared(found, self.scopes.user_frames(sys._getframe()))
 
     # --- reads -------------------------------------------------------------------------------
 
@@ -579,16 +578,16 @@ class Strict(Hooks):
     def lasting(self, seen: object = None) -> list[Effect]:
         """The writes that outlive the call."""
         del seen
+        cached = [] if self._memoized is None else self._memoized.effects(self.scopes)
         if self._plain is not None:
-            return self._plain.lasting({})
+            return self._plain.lasting({}) + cached
         lasting = self._effects.lasting()
         roots = [self._reads.root_of(each.owner) for each in lasting]
-        return [
-            Effect(
-                each, name_of(each, self._state, self._arguments, root), lines(each, self.scopes)
-            )
-            for each, root in zip(lasting, roots, strict=True)
-        ]
+        named = (
+            Effect(o, name_of(o, self._state, self._arguments, r), lines(o, self.scopes))
+            for o, r in zip(lasting, roots, strict=True)
+        )
+        return [*named, *cached]
 
 
 def _raised(error: MonographError, *_: Any) -> NoReturn:

@@ -107,13 +107,15 @@ def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
 
 
 def of_plain_number(method: Any, args: list[Any]) -> Callable[..., Any] | None:
-    """`(3).__lt__(n)`: what the plain number's method does with the number that n stands for."""
-    owner, name = method.__self__, method.__name__
-    if len(args) != 1 or not isinstance(owner, int | float) or not isinstance(args[0], _SYMBOLIC):
+    """`(3).__lt__(n)`, `int.__lt__(3, n)`: what it does with the number that n stands for."""
+    bound = [method.__self__, *args] if hasattr(method, "__self__") else [*args]
+    name = method.__name__
+    is_plain = len(bound) == 2 and isinstance(bound[0], int | float)
+    if not is_plain or name not in SWAPPED or not isinstance(bound[1], _SYMBOLIC):
         return None
-    if isinstance(owner, int) and isinstance(args[0], torch.SymFloat):
+    if isinstance(bound[0], int) and isinstance(bound[1], torch.SymFloat):
         return None  # NotImplemented, as ints say of floats
-    return (lambda number: getattr(number, SWAPPED[name])(owner)) if name in SWAPPED else None
+    return lambda *_: getattr(bound[1], SWAPPED[name])(bound[0])
 
 
 @replaces(builtins.max)

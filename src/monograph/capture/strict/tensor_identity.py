@@ -27,6 +27,9 @@ def are_one(left: Any, right: Any) -> Any:
     for each in (left, right):
         if type(each) is ChosenObject:
             refused(each)
+    left, right = _represented(left, right), _represented(right, left)
+    if left is right:
+        return True
     if not isinstance(left, AbstractTensor) or not isinstance(right, AbstractTensor):
         return NotImplemented
     if left.node is None or right.node is None or left.node is right.node:
@@ -45,13 +48,21 @@ def are_one(left: Any, right: Any) -> Any:
     return True
 
 
+def _represented(value: Any, other: Any) -> Any:
+    """The abstract tensor for a real one, which lists and variables hold beside modules."""
+    writer: Any = getattr(getattr(other, "recorder", None), "writer", None)
+    if writer is None or not isinstance(other, AbstractTensor):
+        return value
+    return writer.represented(value)
+
+
 def _given_back(node: Node) -> dict[Node, str]:
     """The nodes whose tensor this may be, and the operator that leaves it open, "" where none."""
     found = {node: ""}
     doubt = ""
     source = source_of(node)
     while source is not None and Result.ARGUMENT in (results := results_of(node)):
-        doubt = doubt or ("" if results == ARGUMENT else str(node.target).split(".")[-2])
+        doubt = doubt or ("" if results == ARGUMENT else str(node.target).split(".")[-2:][0])
         node, source = source, source_of(source)
         found[node] = doubt
     return found

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
 
 _TORCH: Final = f"{Path(torch.__file__).parent}/"
+_MAKES_PARAMETERS: Final = "/nn/parameter.py"
+"""What makes a parameter asks on behalf of who has it made."""
 
 
 # --- what tensors are asked ------------------------------------------------------------------
@@ -160,7 +162,9 @@ class _Asked(NamedTuple):
 
     def is_leaf(self) -> bool:
         """What autograd does not follow, and what was told to begin with here."""
-        return is_made_leaf(self.tensor.node) or not self.requires_grad()
+        if is_made_leaf(self.tensor.node) or not self.requires_grad():
+            return True
+        return self.recorder.lineage.only_follows_base(self.tensor)
 
     def has_no_base(self) -> bool:
         """Whether it has memory of its own, in which no operator found another tensor's."""
@@ -253,7 +257,8 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
 
     Raises: write-outlives-call; RuntimeError (as PyTorch does, where it was computed).
     """
-    if asked(recorder, tensor, "requires_grad") == flag:
+    is_so = asked(recorder, tensor, "requires_grad") == flag
+    if is_so and not recorder.lineage.only_follows_base(tensor):
         return
     subject = _Asked(recorder, tensor, "requires_grad").subject
     if subject is not None:
@@ -293,7 +298,8 @@ def _refuse_hook(recorder: Recorder, tensor: AbstractTensor, what: str) -> NoRet
 def _is_asked_by_torch(recorder: Recorder) -> bool:
     if recorder.scopes.asks_for_program:
         return False
-    return recorder.scopes.filter.asker(sys._getframe(2)).startswith(_TORCH)
+    file = recorder.scopes.filter.asker(sys._getframe(2))
+    return file.startswith(_TORCH) and not file.endswith(_MAKES_PARAMETERS)
 
 
 def _overheard(question: Question, args: tuple[Any, ...], device: str, answer: Any) -> None:

@@ -48,7 +48,15 @@ def type_of(*args: Any, **kwargs: Any) -> Any:
             return class_of(value)
         if type(value) in {ChosenObject, AbstractArray}:
             return value.__class__
-    return type(*args, **kwargs)
+    made = type(*args, **kwargs)
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(OURS) and frame.f_back is not None:
+        if frame.f_code.co_filename.startswith(INTERPRETER):
+            return made  # which names it
+        frame = frame.f_back
+    if made.__module__.startswith("monograph."):
+        made.__module__ = frame.f_globals.get("__name__", made.__module__)
+    return made
 
 
 def class_of(tensor: AbstractTensor) -> type:

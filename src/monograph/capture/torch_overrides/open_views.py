@@ -28,7 +28,7 @@ _RESHAPES: Final = (
 
 def leave_views_open(recorder: Recorder) -> None:
     """Note reshapes that view by the example alone, or leave them open, from now on."""
-    recorder.facts.views_in_doubt = ViewsInDoubt(are_open=recorder.options.both_ways)
+    recorder.facts.views_in_doubt = ViewsInDoubt(are_open=recorder.options.both_ways > 0)
     for overload in _RESHAPES:
         recorder.special[id(overload)] = partial(_reshaped, recorder, overload)
 

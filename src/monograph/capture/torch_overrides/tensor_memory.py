@@ -294,10 +294,10 @@ def _deep_copy(access: Access) -> Any:
         memo[key] = recorder.call(_aten.clone.default, (recorder.detached(root),), {})
     copied = memo[key]
     if tensor is not root:
-        t = tensor.tensor_type
-        copied = recorder.call(
-            _aten.as_strided.default, (copied, t.shape, t.stride(), t.offset), {}
-        )
+        t, number = tensor.tensor_type, tensor.number
+        sizes, strides = ([*map(number, each)] for each in (t.shape, t.stride()))
+        args = copied, sizes, strides, number(t.offset)
+        copied = recorder.call(_aten.as_strided.default, args, {})
     if isinstance(tensor, torch.nn.Parameter):
         memo[id(access.tensor)] = copied = torch.nn.Parameter(copied, follows)
         return copied

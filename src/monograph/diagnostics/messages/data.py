@@ -2,7 +2,7 @@
 
 data-dependent-branch  condition=""              (the source under the caret, unless given)
 data-dependent-size    question, size, born="", negation=""   (a comparison in the source first)
-specialized-value      kind, size, born="", example=None, plainly=False
+specialized-value      kind, size, born="", example=None, plainly=False, truncated=False
 value-read             call, tensor=""
 memory-exposed         call, tensor, written=False
 """
@@ -131,6 +131,7 @@ def specialized_value(
     born: object = "",
     example: float | None = None,
     plainly: bool = False,
+    truncated: bool = False,
     here: str = "",
     where: Place | None = None,
 ) -> Text:
@@ -138,14 +139,15 @@ def specialized_value(
 
     `kind` is int or float; `size` says where the number comes from, and is the source itself where
     it is read out of a tensor there; `example` is what it is for the example, where that is known;
-    `plainly` that Python itself asks, in an export with `strict=False`.
+    `plainly` that Python itself asks, in an export with `strict=False`; `truncated` that it is the
+    integer in a float.
     """
     number = {"int": "integer"}.get(kind, kind)
     is_tensor = bool(here) and here == str(size)
     shown = named(str(size))
     edits: tuple[Edit, ...] = ()
     if where is not None and example is not None:
-        edits = edits_of_number(where, example, is_tensor=is_tensor)
+        edits = edits_of_number(where, example, is_tensor=is_tensor, truncated=truncated)
     if is_tensor:
         helps = (
             "stay with tensor operations",

@@ -126,6 +126,12 @@ def cyclic_container(*, path: str, holder: str, type: object) -> Text:  # noqa: 
 @message("unsupported-output", UnsupportedError)
 def unsupported_output(*, path: str, type: object) -> Text:  # noqa: A002  (what it is)
     """Say that forward returns a leaf that cannot be an output; `type` is its type's name."""
+    if (kind := _name(type)) in {"Parameter", "Buffer"}:
+        return Text(
+            headline=f"the output `{path}` is a `{kind}` that forward makes, not a plain tensor",
+            notes=(f"programs return tensors: of these nothing says `isinstance(..., {kind})`",),
+            helps=("return a tensor: `parameter.detach().requires_grad_()`",),
+        )
     return Text(
         headline=f"the output `{path}` is a `{_name(type)}`, neither a tensor nor a constant",
         notes=(f"outputs are {LEAVES}",),

@@ -135,7 +135,12 @@ def unsupported_subclass(*, type: object, path: str = "", reason: object = "") -
 
 @message("unsupported-layout", UnsupportedError)
 def unsupported_layout(*, what: str, layout: str) -> Text:
-    """Say that a tensor is sparse, nested or quantised; `what` is "the input `x`"."""
+    """Say that a tensor is sparse, nested, quantised or lazy; `what` is "the input `x`"."""
+    if layout == "lazy":
+        return Text(
+            headline=f"{what} has no sizes yet: the first call of its module gives it some",
+            helps=("call the module once before the export",),
+        )
     dense = "dequantize" if layout.startswith("quantised") else "to_dense"
     return Text(
         headline=f"{what} is {layout}, and only dense tensors of plain numbers are captured",

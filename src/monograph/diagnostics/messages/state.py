@@ -103,6 +103,10 @@ _KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
             "the context variable {}",
             ("reset it before forward returns, to the token that setting it gave",),
         ),
+        "cached": (
+            "what `lru_cache` keeps of {}",
+            ("make it of the arguments alone, and write to a copy of it",),
+        ),
         "iterator": (
             "the iterator {}, which was there before the call,",
             ("make a new one in forward",),
@@ -124,8 +128,8 @@ _KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
 def write_outlives_call(*, kind: str, name: str) -> Text:
     """Say that something other than the module's state is changed and stays changed.
 
-    `kind` is global, closure, class, argument, default, context, iterator, switch or object; `name`
-    is how the code calls it.
+    `kind` is global, closure, class, argument, default, context, cached, iterator, switch or
+    object; `name` is how the code calls it.
     """
     wording, helps = _KINDS[kind]
     return Text(

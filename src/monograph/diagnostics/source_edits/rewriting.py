@@ -117,10 +117,13 @@ def edits_of_comparison(where: Place) -> tuple[Edit, ...]:
     )
 
 
-def edits_of_number(where: Place, value: float, *, is_tensor: bool) -> tuple[Edit, ...]:
-    """Lines that say that a plain number is always the example's.
+def edits_of_number(
+    where: Place, value: float, *, is_tensor: bool, truncated: bool = False
+) -> tuple[Edit, ...]:
+    """Lines that say that a plain integer is always the example's: of a float, nothing follows.
 
-    `is_tensor` says that what is turned into a number is a tensor, not a number read before.
+    `is_tensor` says that what is turned into a number is a tensor, not a number read before;
+    `truncated` that it holds a float.
     """
     question = find_question(where)
     number = None if question is None else _number_in(question.asked)
@@ -131,6 +134,9 @@ def edits_of_number(where: Place, value: float, *, is_tensor: bool) -> tuple[Edi
         compared = replace(question, asked=outer, inside=question.inside[:-1])
         condition = _as_tensor(outer)
         return () if condition is None else _compact(_as_where(compared, condition))
+    is_converted = _called(question.asked) in _NUMBERS
+    if isinstance(value, float) or (truncated and is_converted and not is_tensor):
+        return ()
     title = f"if it is always {value}, say so"
     text = ast.unparse(number)
     calls = any(isinstance(each, ast.Call) for each in ast.walk(number))
@@ -138,9 +144,9 @@ def edits_of_number(where: Place, value: float, *, is_tensor: bool) -> tuple[Edi
         check = f"torch._check({text} == {value})"
         return _compact(_inserted(question, f"{title} before this line", check))
     tensor, replaced = number, number
-    if is_tensor and _called(question.asked) in _NUMBERS:
+    if is_tensor and is_converted:
         replaced = question.asked
-        text = f"{_in_brackets(_tensor_text(tensor))}.item()"
+        text = f"{_in_brackets(_tensor_text(tensor))}{'.long()' * truncated}.item()"
     name = free_name(question, "count")
     again = question.rewritten(replaced, name)
     lines = (f"{name} = {text}", f"torch._check({name} == {value})")

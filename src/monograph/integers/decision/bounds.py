@@ -26,6 +26,9 @@ _COMBINE: Final = MappingProxyType(
     {"floordiv": interval.floor_divide, "max": interval.larger, "min": interval.smaller}
 )
 
+_MOST_QUOTIENTS: Final = 8
+"""Each is replaced in two ways, so with more of them that takes too long."""
+
 
 def bound(e: Expr, ranges: Ranges, cache: Cache) -> Interval:
     """Bounds of an expression; `ranges` go before declared ones, `cache` belongs to `ranges`.
@@ -59,7 +62,6 @@ def _of_atom(e: Expr, ranges: Ranges, cache: Cache) -> Interval:
 
 def _of_sum(e: Expr, ranges: Ranges, cache: Cache) -> Interval:
     result = Interval(0, 0)
-    with_quotients = False
     for monomial, coefficient in e.parts:
         term = Interval(coefficient, coefficient)
         done = 0
@@ -68,7 +70,6 @@ def _of_sum(e: Expr, ranges: Ranges, cache: Cache) -> Interval:
             times = monomial.count(atom)
             factor = bound(atom, ranges, cache)
             term = interval.multiply(term, interval.power(factor, times))
-            with_quotients = with_quotients or atom.kind == "floordiv"
             done += times
         result = interval.add(result, term)
     if len(e.parts) == 1:
@@ -76,7 +77,7 @@ def _of_sum(e: Expr, ranges: Ranges, cache: Cache) -> Interval:
     common = common_monomial(e.parts)
     if common:
         result = interval.meet(result, _of_factors(e, common, ranges, cache))
-    if with_quotients:
+    if 0 < e.n_operations <= _MOST_QUOTIENTS:
         result = interval.meet(result, _of_remainders(e, ranges, cache))
     return result
 

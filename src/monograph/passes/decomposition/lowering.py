@@ -35,9 +35,9 @@ from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may
 from monograph.passes.decomposition.layouts import LAID_OUT_ANEW
 from monograph.passes.decomposition.mutations import (
     begun_history,
-    check_unseen_view,
     mutation,
     not_functional,
+    read_unseen,
     silent_mutation,
     statistics,
     walked_through,
@@ -71,6 +71,7 @@ from monograph.passes.formulas import (
 )
 from monograph.passes.functionalization.autograd_history import (
     History,
+    hides_writes,
     is_only_detached,
 )
 from monograph.passes.functionalization.full_slices import is_indexed_further, is_whole
@@ -78,6 +79,7 @@ from monograph.passes.functionalization.functionalize import (
     Alias,
     owned,
     read,
+    unseen,
     view_of,
     whole,
 )
@@ -281,8 +283,8 @@ class Lowering:
         if any_alias(args) or (kwargs and any_alias(list(kwargs.values()))):
             if self._may_be_view(op) and not self._is_unseen(op, source):
                 view = owned(self._view(op, args, kwargs))
-                if args[0].__class__ is Alias and self._is_returned(source):
-                    check_unseen_view(self, args[0])
+                if hides_writes(self.builder.state):
+                    view = unseen(view, self.builder.state)
                 if source is not None and not source.users and may_raise(source):
                     self.read(view)
                 return view
@@ -298,6 +300,8 @@ class Lowering:
     def read(self, value: Any) -> Any:
         """A value with aliases replaced by their newest values."""
         if value.__class__ is Alias:
+            if value.unseen is not None:
+                return read_unseen(self, value)
             return read(value, self.compute, self.builder.state)
         if isinstance(value, list | tuple):
             return [self.read(item) for item in value]

@@ -28,6 +28,7 @@ from monograph.passes.functionalization.functionalize import (
     copied,
     lies_within,
     overlap,
+    read,
     view_of,
     whole,
     write,
@@ -204,6 +205,8 @@ def _write(lowering: Lowering, target: Alias, value: Node, *, keeps_layout: bool
     """Write a value to memory; with `keeps_layout` it lies as what was there, in any call."""
     before = target.storage.value
     at = lowering.builder.lines
+    if target.unseen is not None and not hides_writes(lowering.builder.state):
+        _check_without_history(lowering, before, "a write", _UNSEEN_WRITE)
     if target.storage.has_leaf:
         raise problem("not-functional", at=at(), op="a write", reason=_TO_A_LEAF)
     if target.storage.is_counted_apart and _may_be_kept(lowering, before):
@@ -260,7 +263,8 @@ def _may_be_kept(lowering: Lowering, value: Node) -> bool:
 _TWO_HISTORIES = "a detached view of what it writes to gets a history of its own"
 
 
-_UNSEEN = "it is taken where autograd sees nothing, of memory that is written to, and returned"
+_UNSEEN = "it is taken where autograd sees nothing, of memory that is written to, and read later"
+_UNSEEN_WRITE = "it goes through a view that was taken where autograd sees nothing"
 _ENDS_ITS_HISTORY = "the caller's tensor has no history from then on, which no value says"
 
 
@@ -279,13 +283,21 @@ def _check_without_history(lowering: Lowering, value: Node, op: str, reason: str
         lowering.without_gradients.setdefault(each.name, lowering.builder.lines())
 
 
-def check_unseen_view(lowering: Lowering, target: Alias) -> None:
-    """A view of a caller's tensor has no history where autograd sees nothing; read later, it has.
+def read_unseen(lowering: Lowering, view: Alias) -> Node:
+    """A view that autograd saw nobody take passes no gradient on, until its memory is written to.
 
     Raises: not-functional.
     """
-    if hides_writes(lowering.builder.state) and target.storage.input is not None:
-        _check_without_history(lowering, lowering.read(target), "a view", _UNSEEN)
+    builder = lowering.builder
+    state, (generation, taken) = builder.state, view.unseen or (-1, ())
+    is_as_taken = generation == view.storage.generation
+    builder.state = taken if is_as_taken else state
+    value = read(view, lowering.compute, builder.state)
+    builder.state = state
+    is_written = not is_as_taken or (view.storage.input is not None and generation)
+    if is_written and not hides_writes(state):
+        _check_without_history(lowering, view.storage.value, "a view", _UNSEEN)
+    return value
 
 
 def _hide(lowering: Lowering, storage: Storage, before: Node) -> None:
@@ -313,7 +325,7 @@ def walked_through(
     """
     storage = alias.storage
     result = lowering.inferred(op.overload, (alias.type, *rest), kwargs)
-    base = Alias(storage, tensor_type(storage.value))
+    base = Alias(storage, tensor_type(storage.value), unseen=alias.unseen)
     if is_hidden(alias.views):
         base = view_of(base, View(aten.detach.default, (), {}, None, base.type, base.type))
     if not lies_within(result, storage):

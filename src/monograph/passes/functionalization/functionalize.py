@@ -11,7 +11,7 @@ results that share memory in eager are views of one value here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -72,6 +72,8 @@ class Alias:
     node: Node | None = None
     generation: int = -1
     state: tuple[Any, ...] = ()
+    unseen: tuple[int, tuple[Any, ...]] | None = None
+    """As of which generation, and in which regions, a view is taken where autograd sees nothing."""
 
 
 def whole(value: Node, *, is_input: bool = False) -> Alias:
@@ -81,6 +83,15 @@ def whole(value: Node, *, is_input: bool = False) -> Alias:
         value, value if is_input else None, begin=seen.offset, is_dense=is_dense(seen)
     )
     return Alias(storage, seen, (), value, 0)
+
+
+def unseen(value: Any, state: tuple[Any, ...]) -> Any:
+    """Views, or one of them, that are taken where autograd sees nothing."""
+    if isinstance(value, list):
+        return [unseen(each, state) for each in value]
+    if value.__class__ is not Alias or not value.views or value.unseen is not None:
+        return value
+    return replace(value, unseen=(value.storage.generation, state))
 
 
 def owned(value: Any) -> Any:
@@ -266,4 +277,4 @@ _FORMATS = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d
 
 def view_of(alias: Alias, view: View) -> Alias:
     """One view further; its value is computed when it is read."""
-    return Alias(alias.storage, view.type, (*alias.views, view))
+    return Alias(alias.storage, view.type, (*alias.views, view), unseen=alias.unseen)

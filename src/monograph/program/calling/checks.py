@@ -54,7 +54,7 @@ from monograph.program.structure import with_article
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from monograph.integers import Expr, Guard, Int, Relation
+    from monograph.integers import Expr, Guard, Int
 
 GUARDED_BY_DYNAMO = frozenset(
     {
@@ -520,7 +520,7 @@ def _broken_relations(
     broken = [
         guard
         for guard in contract.guards
-        if guard.relation.symbols <= env.keys() and not _holds(guard.relation, env)
+        if guard.relation.symbols <= env.keys() and not holds(guard.relation, env)
     ]
     # A range holds what guards taught, too: where one of these is broken, it says so with its line.
     bounds = [g.relation.symbols for g in broken if g.relation.kind == "ge"]
@@ -548,14 +548,6 @@ def _value(e: Int, env: Mapping[Expr, int]) -> int | None:
         return evaluate(e, env)
     except (ArithmeticError, ValueError):
         return None
-
-
-def _holds(relation: Relation, env: Mapping[Expr, int]) -> bool:
-    """Whether a relation holds; where it divides by zero it does not."""
-    try:
-        return holds(relation, env)
-    except (ArithmeticError, ValueError):
-        return False
 
 
 def _broken_guard(contract: Contract, guard: Guard, env: Mapping[Expr, int]) -> Clause:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
+import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +163,7 @@ def importable(kind: type) -> bool:
     """Whether a class is found again under its module and name."""
     if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
         return False
-    found: Any = importlib.import_module(kind.__module__)
+    found: Any = sys.modules.get(kind.__module__)  # a module not imported, nobody imports for this
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
     return found is kind

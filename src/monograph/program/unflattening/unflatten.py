@@ -12,6 +12,8 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from monograph.diagnostics import problem
 from monograph.host.fx_modules import hold_apart, owner_of
 from monograph.keyword_aliases import also_named
@@ -47,7 +49,6 @@ from monograph.program.unflattening.scope_tree import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    import torch
     from torch.fx.node import Node
 
     from monograph.program.program import ExportedProgram
@@ -96,12 +97,19 @@ def _with_own_state(program: ExportedProgram) -> ExportedProgram:
     memo: dict[int, Any] = {}
 
     def own(held: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            name: copy.deepcopy(value, memo) if getattr(value, "is_leaf", False) else value
-            for name, value in held.items()
-        }
+        return {name: _copied(value, memo) for name, value in held.items()}
 
     return replace(program, state_dict=own(program.state_dict), constants=own(program.constants))
+
+
+def _copied(value: Any, memo: dict[int, Any]) -> Any:
+    """A copy. Parameters that share memory go on sharing it, where `deepcopy` copies each alone."""
+    if not getattr(value, "is_leaf", False):
+        return value
+    if type(value) is torch.nn.Parameter and id(value) not in memo:
+        data = copy.deepcopy(value.data, memo)
+        memo[id(value)] = torch.nn.Parameter(data, value.requires_grad)
+    return copy.deepcopy(value, memo)
 
 
 def _unflattened(program: ExportedProgram, *, check: bool) -> UnflattenedModule:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import decimal
+import logging
 import random
+import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -62,6 +66,99 @@ CHANGES = {
         "write-outlives-call",
     ),
 }
+
+
+def _look_elsewhere():
+    sys.path.append("elsewhere")
+
+
+def _round_otherwise():
+    decimal.getcontext().prec = 7
+
+
+def _time_kernels():
+    torch.backends.cudnn.benchmark = not torch.backends.cudnn.benchmark
+
+
+def _round_products():
+    torch.backends.cuda.matmul.allow_tf32 = not torch.backends.cuda.matmul.allow_tf32
+
+
+def _round_sums():
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+
+
+LEFT = {
+    "anomalies": (lambda: torch.autograd.set_detect_anomaly(True), torch.is_anomaly_enabled),
+    "benchmark": (_time_kernels, lambda: torch.backends.cudnn.benchmark),
+    "products": (_round_products, lambda: torch.backends.cuda.matmul.allow_tf32),
+    "sums": (
+        _round_sums,
+        lambda: torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction,
+    ),
+    "precision": (
+        lambda: torch.set_float32_matmul_precision("medium"),
+        torch.get_float32_matmul_precision,
+    ),
+    "threads": (lambda: torch.set_num_threads(torch.get_num_threads() + 1), torch.get_num_threads),
+    "attention": (
+        lambda: torch.backends.cuda.enable_flash_sdp(not torch.backends.cuda.flash_sdp_enabled()),
+        torch.backends.cuda.flash_sdp_enabled,
+    ),
+    "decimal": (_round_otherwise, lambda: decimal.getcontext().prec),
+    "paths": (_look_elsewhere, lambda: [*sys.path]),
+    "warnings": (lambda: warnings.simplefilter("ignore"), lambda: [*warnings.filters]),
+}
+"""What sets something for the whole process, and what tells how it stands."""
+LINED = LEFT.keys() - {"decimal", "paths", "sums"}
+"""Of these it is known which line did it."""
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_set_for_the_process_is_refused_and_put_back(name, strict, monkeypatch) -> None:
+    """Kernels, warnings and numbers of other code would go by it; a program sets none of it."""
+    # PyTorch's own databases of tests forbid to set some of it, once they are imported.
+    names = torch.backends.flags_frozen.__globals__
+    monkeypatch.setitem(names, "__allow_nonbracketed_mutation_flag", True)
+    function, tell = LEFT[name]
+    before = tell()
+    with pytest.raises(SideEffectError) as caught:
+        export(Calls(function), (torch.ones(3),), strict=strict)
+    assert caught.value.diagnostic.name == "write-outlives-call"
+    assert tell() == before
+    if name in LINED and (name, strict) != ("products", True):
+        assert caught.value.diagnostic.at[0].code.co_filename == __file__
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: logging.getLogger("elsewhere").setLevel(logging.getLogger("elsewhere").level),
+        lambda: sys.setrecursionlimit(sys.getrecursionlimit()),
+        lambda: np.seterr(divide="warn"),
+        lambda: torch.set_autocast_enabled(False),
+    ],
+)
+def test_what_sets_something_is_refused_where_nobody_compares(function, strict) -> None:
+    """Whoever calls it in forward calls it in every call."""
+    with pytest.raises(SideEffectError) as caught:
+        export(Calls(function), (torch.ones(3),), strict=strict)
+    assert caught.value.diagnostic.at[0].code.co_filename == __file__
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_is_set_and_put_back_is_none_of_a_programs_business(strict) -> None:
+    """No operator goes by it meanwhile that a program calls otherwise."""
+
+    def there_and_back():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+        with torch.autograd.set_detect_anomaly(False):
+            pass
+
+    export(Calls(there_and_back), (torch.ones(3),), strict=strict)
 
 
 @pytest.mark.parametrize("name", CHANGES)

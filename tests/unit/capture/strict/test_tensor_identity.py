@@ -1,7 +1,10 @@
 """`is` between a tensor and what an operator gave back: as in eager, or refused."""
 
+import types
+
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 import monograph
@@ -68,3 +71,85 @@ def test_what_the_layout_decides_is_refused(name):
         monograph.export(Asks(lambda x: getattr(x, name)()), (torch.ones(3, 4),))
     assert caught.value.diagnostic.name == "outside-read"
     assert name in str(caught.value)
+
+
+HELD: list = []
+
+
+class Holds(nn.Module):
+    """Its parameter is in a list, a dict, an object, a variable and a global, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = w = nn.Parameter(torch.ones(4))
+        self.register_buffer("b", torch.zeros(4))
+        self.places = [w], {"w": (w,)}, types.SimpleNamespace(w=w), lambda: w
+        self.decayed, self.rates = {w}, {w: 2.0, self.b: 3.0}
+        HELD[:] = [w]
+
+
+class AsksWhereItIsHeld(Holds):
+    """By identity."""
+
+    def forward(self, x):
+        listed, named, spaced, closed = self.places
+        others = listed[0], named["w"][0], spaced.w, closed(), HELD[0], *self.decayed
+        return x * self.w * sum(2**n for n, each in enumerate(others) if each is self.w)
+
+
+class AsksWhatItIsNot(Holds):
+    """The buffer is in none of these."""
+
+    def forward(self, x):
+        others = self.places[0][0], HELD[0], *self.decayed
+        return x * (2 if any(each is self.b for each in others) else 3)
+
+
+class LooksForKeys(Holds):
+    """In a dict, in order."""
+
+    def forward(self, x):
+        return x * sum(rate for key, rate in self.rates.items() if key is self.w)
+
+
+@pytest.mark.parametrize("made", [AsksWhereItIsHeld, AsksWhatItIsNot, LooksForKeys])
+def test_a_parameter_is_itself_wherever_it_is_held(made):
+    """The tables of modules hold others during a capture, lists and objects do not."""
+    x = torch.randn(3, 4)
+    program = monograph.export(made(), (x,)).module()
+    assert torch.equal(program(x), made()(x))
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda module: module.w in module.decayed,
+        lambda module: module.rates.get(module.w, 1),
+        lambda module: module.rates[module.w],
+        lambda module: {module.w, module.b} & module.decayed,
+    ],
+)
+def test_a_parameter_that_is_looked_for_in_a_set_from_before_is_refused(ask, strict):
+    """C compares the real one with what stands for it: it was not found there."""
+
+    class Asks(Holds):
+        def forward(self, x):
+            return x * (2 if ask(self) else 3)
+
+    with pytest.raises(monograph.MonographError):
+        monograph.export(Asks(), (torch.randn(3, 4),), strict=strict)
+
+
+def test_one_of_several_results_that_may_be_the_argument_is_refused():
+    """`broadcast_tensors` gives back what needs no change; `ravel` where it is whole."""
+
+    class Broadcasts(torch.nn.Module):
+        def forward(self, x):
+            first = torch.broadcast_tensors(x, x)[0]
+            return x * 2 if first is x else x * 3
+
+    for strict in (True, False):
+        with pytest.raises(MonographError) as caught:
+            monograph.export(Broadcasts(), (torch.randn(3, 4),), strict=strict)
+        assert caught.value.diagnostic.name == "outside-read"

@@ -469,3 +469,27 @@ def test_what_an_unflattened_program_is():
         assert each.module_call_graph is program.module_call_graph
         assert each.range_constraints is program.range_constraints
         assert each.flat_args_adapter is None
+
+
+def test_parameters_that_share_memory_go_on_sharing_it():
+    """An optimizer that writes to one writes to the other, as in the module."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one = nn.Linear(3, 3, bias=False)
+            self.other = nn.Linear(3, 3, bias=False)
+            self.other.weight = nn.Parameter(self.one.weight.data, requires_grad=False)
+            self.register_buffer("row", self.one.weight.data[1])
+
+        def forward(self, x):
+            return self.other(self.one(x)) + self.row
+
+    module = unflattened(Model(), (x(),))
+    before = module(x())
+    with torch.no_grad():
+        module.one.weight.mul_(2)
+    assert torch.equal(module.other.weight, module.one.weight)
+    assert torch.equal(module.row, module.one.weight[1])
+    assert not torch.equal(module(x()), before)
+    assert not module.other.weight.requires_grad

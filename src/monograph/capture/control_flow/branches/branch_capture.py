@@ -208,6 +208,8 @@ def _forked(
     recorder.branching.append(None if frame.is_copy else frame.code)
     try:
         if recorder.branching.count(frame.code) > _MOST_CALLS:
+            if recorder.options.both_ways:
+                raise Restart("one way")
             name = frame.code.co_qualname.rpartition("<locals>.")[2]
             raise problem("recursion-on-data", name=name, count=_MOST_CALLS)
         return _joined_at_one_of(recorder, frame, condition, places)
@@ -410,6 +412,8 @@ def _settle(recorder: Recorder, frame: InterpreterFrame) -> Any:
 def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[Region]:
     """Record either way as a region."""
     recorder.n_regions += 2
+    if 0 < recorder.options.both_ways < recorder.n_regions:
+        raise Restart("one way")
     if recorder.n_regions > _MOST_BRANCHES:
         raise problem("branches-multiply", kind="all", count=_MOST_BRANCHES)
     return record_both(recorder, _NAME, condition, (go, go), ((True,), (False,)))

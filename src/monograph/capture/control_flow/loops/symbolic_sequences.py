@@ -228,7 +228,7 @@ def source_of(value: Any) -> SymbolicSequence | None:
 
 
 def _numbers(numbers: SymbolicRange) -> Numbers | None:
-    count, step = numbers.count(), to_python(numbers.step)
+    count, step = numbers.expression(), to_python(numbers.step)
     if isinstance(count, Expr) and type(step) is int:
         return Numbers(to_python(numbers.start), step, count)
     return None
