@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
@@ -11,26 +11,23 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.aliasing import (
-    ARGUMENT,
     aliasing_of,
     overwritten,
-    source_of,
     storage_source,
-    view_chain,
 )
 from monograph.abstract.flags import ATTRIBUTES
-from monograph.abstract.layout import is_contiguous, is_dense, stride_order
+from monograph.abstract.layout import is_dense, stride_order
 from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.number_methods import plain
 from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.symbols import to_python
-from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of
 from monograph.capture.inputs.example_inputs import flattened
 from monograph.capture.queries.inference_tensors import is_inference
 from monograph.capture.recording.operators import OPERATORS, is_unused
 from monograph.diagnostics import problem
-from monograph.host.fx_nodes import append_node, remove_node
+from monograph.host.fx_nodes import append_node, last_node, remove_node, replace_input
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.host.trees import TreeSpec
 from monograph.integers import Expr, Real, Relation
@@ -183,8 +180,8 @@ def _leaf(recorder: Recorder, value: Any) -> OutputLeaf:
 def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any]) -> list[Any]:
     """A buffer that user code replaced is written to at the end, so the next call sees it.
 
-    Whatever else is read from the old storage (an output that views it, another buffer that takes
-    its place) is copied before: eager leaves that storage untouched.
+    Where the old tensor is seen still (by a result, by another buffer that takes its memory), the
+    call sees a copy of it: eager leaves that memory untouched.
     """
     scratch = recorder.options.scratch
     reassigned = [
@@ -197,12 +194,15 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
         _keep_layout(recorder, buffer, current, asking)
         _check_memory_taken(recorder, buffer)
         _check_kind(recorder, buffer, current)
-    old = _OldMemory(recorder, reassigned, values)
-    values = [old.kept(value) for value in values]
-    sources = [(buffer, old.copied(current)) for buffer, current in reassigned]
+    leaving = [*values, *(current for _, current in reassigned)]
+    tensors = [each for each in leaving if isinstance(each, AbstractTensor)]
+    given: list[AbstractTensor] = []
+    for buffer, _ in reassigned:
+        seen = [each for each in tensors if each.storage_root is buffer.abstract]
+        given.append(_copy_first(recorder, buffer, seen) if seen else buffer.abstract)
     recorder.replaced_buffers = tuple(buffer.target for buffer, _ in reassigned)
-    for buffer, current in sources:
-        recorder.call(torch.ops.aten.copy_.default, (buffer.abstract, current), {})
+    for buffer, (_, current) in zip(given, reassigned, strict=True):
+        recorder.call(torch.ops.aten.copy_.default, (buffer, current), {})
     return values
 
 
@@ -324,80 +324,35 @@ def _without_aliases(
     return found
 
 
-class _OldMemory:
-    """What buffers held before they are written to, for those who still see it.
+def _copy_first(
+    recorder: Recorder, buffer: StateTensor, seen: list[AbstractTensor]
+) -> AbstractTensor:
+    """The buffer itself; let the call see a copy of it, made before everything else.
 
-    Law: results that view one old buffer lie in one copy of it, as they do there.
+    `seen` are the tensors that leave the call.
+
+    Law: what reads, views or writes to the old tensor does so in one memory, as in eager code.
     """
-
-    def __init__(
-        self,
-        recorder: Recorder,
-        reassigned: list[tuple[StateTensor, AbstractTensor]],
-        values: list[Any],
-    ) -> None:
-        self.recorder = recorder
-        self.overwritten = {id(buffer.abstract) for buffer, _ in reassigned}
-        seeing = {_maker(value): value for value in values if self.is_old(value)}
-        self.seen_by = Counter(id(each.storage_root) for each in seeing.values())
-        self.wholes: dict[int, AbstractTensor] = {}
-        self.done: dict[Node | None, AbstractTensor] = {}
-
-    def is_old(self, value: Any) -> bool:
-        """Whether a value lies in a buffer that is written to."""
-        return (
-            isinstance(value, AbstractTensor)
-            and id(value.storage_root) in self.overwritten
-            and not _is_copied(value.node)
-        )
-
-    def copied(self, value: AbstractTensor) -> AbstractTensor:
-        """A copy of an old value; anything else as it is."""
-        if not self.is_old(value):
-            return value
-        return self.recorder.call(torch.ops.aten.clone.default, (value,), {})
-
-    def kept(self, value: Any) -> Any:
-        """A result, where it lies in old memory: in a copy of that."""
-        if not self.is_old(value):
-            return value
-        node = _maker(value)
-        if node not in self.done:
-            self.done[node] = self._in_copy(value)
-        return self.done[node]
-
-    def _in_copy(self, value: AbstractTensor) -> AbstractTensor:
-        root, t = value.storage_root, value.tensor_type
-        is_alone = self.seen_by[id(root)] == 1 and is_dense(t)
-        if value is root or is_alone or not is_dense(root.tensor_type):
-            return self._whole(value) if value is root else self.copied(value)
-        whole, number = self._whole(root), value.number
-        if t.dtype is not root.tensor_type.dtype:
-            if root.tensor_type.offset != 0 or not is_contiguous(root.tensor_type):
-                return self.copied(value)
-            whole = self.recorder.call(torch.ops.aten.view.dtype, (whole, t.dtype), {})
-        sizes, strides = ([number(n) for n in each] for each in (t.shape, t.stride()))
-        start = number(t.offset - root.tensor_type.offset)
-        args = (whole, sizes, strides, start)
-        return self.recorder.call(torch.ops.aten.as_strided.default, args, {})
-
-    def _whole(self, root: AbstractTensor) -> AbstractTensor:
-        if id(root) not in self.wholes:
-            self.wholes[id(root)] = self.copied(root)
-        return self.wholes[id(root)]
-
-
-def _is_copied(node: Node | None) -> bool:
-    """Whether an operator on the way from the memory to this value made a copy."""
-    if node is None:
-        return False
-    last = view_chain(node, lies=True)[-1]
-    return last.op == "call_function" and source_of(last) is not None
-
-
-def _maker(value: AbstractTensor) -> Node | None:
-    """The node that made the object: what gives back its argument made none."""
-    return None if value.node is None else view_chain(value.node, ARGUMENT, lies=True)[-1]
+    writer, t = recorder.writer, buffer.before
+    assert writer.body_begin is not None, "user code ran"
+    users, last = [*buffer.node.users], last_node(writer.graph)
+    given = whole = make_tensor(t, buffer.node, recorder)
+    if not is_dense(t):
+        span = 1 + sum((n - 1) * s for n, s in zip(buffer.real.shape, t.stride(), strict=True))
+        whole = recorder.call(torch.ops.aten.as_strided.default, (whole, [span], [1]), {})
+    copied = recorder.call(torch.ops.aten.clone.default, (whole,), {})
+    if not is_dense(t):
+        shape, strides = [*buffer.real.shape], [*buffer.real.stride()]
+        copied = recorder.call(torch.ops.aten.as_strided.default, (copied, shape, strides, 0), {})
+    for user in users:
+        if not writer.is_of_prologue(user):
+            replace_input(user, buffer.node, copied.node)
+    for each in seen:
+        if each.node is buffer.node:
+            each.node = copied.node
+    while (node := last_node(writer.graph)) is not last:
+        writer.body_begin.append(node)
+    return given
 
 
 def _fits(buffer: StateTensor, current: AbstractTensor) -> bool:

@@ -456,6 +456,10 @@ class GraphWriter:
         node.meta["val"] = to_sym(value)
         return node
 
+    def is_of_prologue(self, node: Node) -> bool:
+        """Whether it computes a number before user code begins."""
+        return node in self._prologue
+
     def _is_early(self, args: tuple[Any, ...]) -> bool:
         """Whether all operands are known before user code begins."""
         root = None if self.body_begin is None else self.body_begin.graph
