@@ -217,7 +217,7 @@ class BufferReplaced(nn.Module):
         return self.count * x
 
 
-@branching(UP, DOWN, refused="branch-returns")
+@branching(UP, DOWN, MIXED)
 class BufferReplacedOnOneSide(nn.Module):
     """What it was, or the argument, is a result."""
 
@@ -234,7 +234,7 @@ class BufferReplacedOnOneSide(nn.Module):
         return either, old, self.count
 
 
-@branching(UP, DOWN, refused="branch-returns")
+@branching(UP, DOWN, MIXED)
 class BufferReplacedAndUsed(BufferReplacedOnOneSide):
     """What it was is a result, too, and what is computed from it or the argument."""
 

@@ -21,7 +21,6 @@ BRANCHES = {
     "which of several objects a number from data chose": {"large_number_is"},
     "handlers in copies of frames": {"caught_around"},
     "results whose type depends on data": {"dtype_by_branch"},
-    "or a result and an argument or buffer": {"BufferReplacedOnOneSide", "BufferReplacedAndUsed"},
 }
 LOOPS = {
     "results and calls whose structure depends on sizes": {

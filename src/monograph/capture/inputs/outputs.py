@@ -187,8 +187,6 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     reassigned = [
         pair for pair in state.reassigned() if _fits(*pair) and pair[0].target not in scratch
     ]
-    if reassigned:
-        values, reassigned = _without_aliases(recorder, reassigned, values)
     asking = _asking_layouts(recorder, values) if reassigned else []
     for buffer, current in reassigned:
         _keep_layout(recorder, buffer, current, asking)
@@ -198,7 +196,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     tensors = [each for each in leaving if isinstance(each, AbstractTensor)]
     given: list[AbstractTensor] = []
     for buffer, _ in reassigned:
-        seen = [each for each in tensors if each.storage_root is buffer.abstract]
+        seen = [each for each in tensors if _may_lie_in(each, buffer)]
         given.append(_copy_first(recorder, buffer, seen) if seen else buffer.abstract)
     recorder.replaced_buffers = tuple(buffer.target for buffer, _ in reassigned)
     for buffer, (_, current) in zip(given, reassigned, strict=True):
@@ -283,45 +281,9 @@ def _check_memory_taken(recorder: Recorder, buffer: StateTensor) -> None:
                 raise problem("data-replaced", at=at, reason=reason)
 
 
-def _without_aliases(
-    recorder: Recorder, reassigned: list[tuple[StateTensor, AbstractTensor]], values: list[Any]
-) -> tuple[list[Any], list[tuple[StateTensor, AbstractTensor]]]:
-    """The same, with copies of what may lie in buffers that are written to, by a condition.
-
-    Raises: branch-returns (it may be an input just as well, or in one memory with a result).
-    """
-    aliases = recorder.aliases
-
-    def is_in_one(value: AbstractTensor, ones: list[AbstractTensor]) -> bool:
-        return not {*map(id, ones)}.isdisjoint(map(id, aliases.possible_storages(value)))
-
-    buffers = [buffer.abstract for buffer, _ in reassigned if aliases.is_aliased(buffer.abstract)]
-    if not buffers:
-        return values, reassigned
-
-    def copied(value: Any) -> Any:
-        if not isinstance(value, AbstractTensor) or not aliases.is_aliased(value):
-            return value
-        if any(value is buffer.abstract for buffer, _ in reassigned):
-            return value
-        ones = aliases.possible_storages(value)
-        others = [each for each in ones if not any(each is buffer for buffer in buffers)]
-        if len(others) == len(ones):
-            return value
-        is_shared = any(
-            isinstance(each, AbstractTensor) and each is not value and is_in_one(each, ones)
-            for each in values
-        )
-        if is_shared or any(_is_input(recorder, each) for each in others):
-            frames = () if value.node is None else value.node.meta.get("frames", ())
-            at = recorder.scopes.filter.innermost_user(frames)
-            raise problem("branch-returns", at=at)
-        return recorder.call(torch.ops.aten.clone.default, (value,), {})
-
-    found = [copied(value) for value in values], [(b, copied(value)) for b, value in reassigned]
-    for buffer in buffers:
-        aliases.release(buffer)
-    return found
+def _may_lie_in(value: AbstractTensor, buffer: StateTensor) -> bool:
+    aliases = value.recorder.aliases
+    return any(each is buffer.abstract for each in aliases.possible_storages(value))
 
 
 def _copy_first(

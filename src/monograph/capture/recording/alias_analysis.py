@@ -97,10 +97,6 @@ class AliasAnalysis:
         refusal = problem("branch-returns", after=after)
         self._copies.append((copy.storage_root, root, refusal, by))
 
-    def release(self, tensor: AbstractTensor) -> None:
-        """Nobody sees this tensor's memory by another name any more."""
-        del self._storages[id(tensor.storage_root)]
-
     def differ(self, question: Question, node: Node | None) -> None:
         """What this node makes gives no answer that holds on every side."""
         if node is not None:
