@@ -307,7 +307,7 @@ def names_of_the_class(x):
     return chosen(x, is_plain and x.__class__.__mro__[0] is torch.Tensor)
 
 
-@probe("memory", lambda: (m(),), calls=LAID)
+@probe("memory", lambda: (m(),), calls=LAID, refused=("outside-read",))
 def hostile_methods_of_the_class(x):
     """The class says what its methods are."""
     return chosen(x, type(x).relu is torch.Tensor.relu and x.add.__self__ is x)

@@ -108,7 +108,14 @@ def lifted(x):
     c = torch.ops.aten.lift_fresh(a)
     c.t_()
     torch.ops.aten.lift(b).add_(1)
-    return a, c, b, a * (2 if torch.ops.aten.lift(a) is a else 3)
+    return a, c, b
+
+
+@probe("overlap", lambda: (m(3, 4),), calls=CALLS, refused=("outside-read",))
+def compared_with_what_was_lifted(x):
+    """Without a name."""
+    a = x + 1
+    return a * (2 if torch.ops.aten.lift(a) is a else 3)
 
 
 def itself(a):

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["all_", "any_", "extreme", "ordered", "sum_"]
+__all__ = ["all_", "any_", "extreme", "is_", "is_not", "ordered", "sum_"]
+
+
+def is_(left: Any, right: Any) -> Any:
+    """Do what `operator.is_` does."""
+    return left is right
+
+
+def is_not(left: Any, right: Any) -> Any:
+    """Do what `operator.is_not` does."""
+    return left is not right
 
 
 def all_(iterable: Any) -> bool:

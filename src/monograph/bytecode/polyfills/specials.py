@@ -6,10 +6,11 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-from monograph.bytecode.evaluation.calling import call_function, call_native
+from monograph.bytecode.evaluation.calling import call_function, call_native, interpret_always
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.native_calls import answering
 from monograph.bytecode.evaluation.special_methods import SIMPLE, find_special, lookup
+from monograph.bytecode.polyfills.in_python import is_, is_not
 from monograph.bytecode.polyfills.registry import polyfill
 from monograph.bytecode.semantics.items import delete_item, get_item, set_item
 from monograph.bytecode.semantics.membership import contains
@@ -112,6 +113,18 @@ def bool_of(interpreter: ThreadState, value: Any) -> bool:
 def not_of(interpreter: ThreadState, value: Any) -> bool:
     """Tell whether a value is false."""
     return not truth(interpreter, value)
+
+
+@polyfill(operator.is_, takes=(2,))
+def is_one(interpreter: ThreadState, left: Any, right: Any) -> Any:
+    """Tell whether two values are the same object."""
+    return interpret_always(interpreter, is_, [left, right])
+
+
+@polyfill(operator.is_not, takes=(2,))
+def is_another(interpreter: ThreadState, left: Any, right: Any) -> Any:
+    """Tell whether two values are two objects."""
+    return interpret_always(interpreter, is_not, [left, right])
 
 
 def _checks(interpreter: ThreadState, function: Any, name: str, value: Any, classes: Any) -> bool:

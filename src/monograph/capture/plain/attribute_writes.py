@@ -62,7 +62,7 @@ def attribute_writes(code: CodeType, names: Collection[str]) -> AttributeWrites:
         return AttributeWrites(frozenset(), others=True)
     shown = [each for each in dis.get_instructions(code) if each.opname != "PRECALL"]
     n_given = code.co_argcount + code.co_kwonlyargcount
-    given = {*code.co_varnames[:n_given], *code.co_freevars}.difference(_assigned(code))
+    given = {*code.co_varnames[:n_given], *code.co_freevars}.difference(assigned(code))
     found = {_way(shown, i, given) for i, each in enumerate(shown) if each.opcode in WRITES}
     found.update(
         _way_of_call(shown[i : i + 3], given)
@@ -74,14 +74,14 @@ def attribute_writes(code: CodeType, names: Collection[str]) -> AttributeWrites:
     )
 
 
-def _assigned(code: CodeType) -> Iterator[str]:
+def assigned(code: CodeType) -> Iterator[str]:
     """The variables that code assigns to, or a function in it."""
     for each in dis.get_instructions(code):
         if each.opname.startswith(_ASSIGNS):
             yield from each.argval if isinstance(each.argval, tuple) else (each.argval,)
     for inner in code.co_consts:
         if isinstance(inner, type(code)):
-            yield from set(_assigned(inner)).intersection(inner.co_freevars)
+            yield from set(assigned(inner)).intersection(inner.co_freevars)
 
 
 def _way(shown: Sequence[dis.Instruction], i: int, given: Collection[str]) -> Way | None:
@@ -158,4 +158,12 @@ def _held(value: Any, name: str) -> Any:
     return MISSING
 
 
-__all__ = ["WRITES", "WRITES_BY_NAME", "AttributeWrites", "Way", "at_end", "attribute_writes"]
+__all__ = [
+    "WRITES",
+    "WRITES_BY_NAME",
+    "AttributeWrites",
+    "Way",
+    "assigned",
+    "at_end",
+    "attribute_writes",
+]

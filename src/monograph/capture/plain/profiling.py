@@ -14,8 +14,6 @@ import builtins
 import importlib
 import itertools
 import logging
-import operator
-import sys
 import warnings
 import weakref
 from contextlib import contextmanager
@@ -32,8 +30,8 @@ from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_r
 from monograph.capture.installation import listening
 from monograph.capture.plain.builtin_names import Shadows, out_of_sight
 from monograph.capture.plain.callbacks import Callbacks
+from monograph.capture.plain.identity_tests import compared, compares_in_c
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
-from monograph.capture.recording.autograd_views import GAVE_ITSELF
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.digests import LEAVES, is_terminal
 from monograph.capture.side_effects.impure_functions import (
@@ -80,6 +78,7 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
 
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
+_UNSEEN: Final = "whether two tensors are one object, out of sight of plain capture"
 _CLASSES: Final = "what something is out of sight of plain capture"
 _ATTRIBUTES: Final = "what a tensor has of its own, out of sight of plain capture"
 _IMPORTS: Final[tuple[CodeType, ...]] = (
@@ -297,7 +296,7 @@ class Plain:
             self.plans[id(code)] = plan
         if type(plan) is Plan:
             self._reach.enter(frame, plan)
-            if plan.compared or "__class__" in plan.names:
+            if plan.asked.pairs or "__class__" in plan.names:
                 self._compares(frame, plan)
         elif plan is SEEDING:
             self._seeded.note(frame.f_locals["self"], (frame.f_locals["x"],))
@@ -314,6 +313,8 @@ class Plain:
                 self._judge(each, frame, {})
         if _WEAK_NAMES & {*plan.names} and _names_weak(frame):
             self._judge(WEAK, frame, {})
+        if compares_in_c(frame):
+            self.refuse(identity_refusal(self._scopes.user_frames(frame)))
         if frame.f_code.co_name == "__del__" and self._recorder is not None:
             found = find_finalizer(type(next(iter(frame.f_locals.values()), None)))
             at = self._scopes.user_frames(frame)
@@ -333,43 +334,30 @@ class Plain:
             self._judge(Read(unseen, _CLASSES), frame, {})
 
     def _compares(self, frame: FrameType, plan: Plan) -> None:
-        """A function begins that asks whether two of its variables are one object, or for a class.
+        """A function begins that asks whether two tensors are one object, or for a class.
 
-        Raises: outside-read, where both are inputs now; what they are later is not seen.
+        Raises: outside-read, where they may be both inputs, or an input and what it gave.
         """
-        variables = frame.f_locals
         if "__class__" in plan.names:
-            for each in variables.values():
+            for each in frame.f_locals.values():
                 if isinstance(each, AbstractTensor):
                     class_of(each)
-        for left, right in plan.compared:
-            one, other = variables.get(left), variables.get(right)
-            if are_given(one, other) or self._may_be_one(one, other):
-                self.refuse(identity_refusal(self._scopes.user_frames(frame)))
-        if plan.compared and self._recorder is not None:
-            self._recorder.lineage.gave_itself = self._gave_itself
+        for one, other, offset in compared(plan.asked, frame):
+            is_unseen = one is MISSING or other is MISSING
+            if is_unseen or self._may_be_one(one, other):
+                here = self._scopes.filter.frame(frame.f_code, offset)
+                at = here, *self._scopes.user_frames(frame)[1:]
+                self.refuse(identity_refusal(at, _UNSEEN) if is_unseen else identity_refusal(at))
 
     def _may_be_one(self, one: Any, other: Any) -> bool:
-        """Whether eager code has one object for two tensors. Raises: outside-read (it may)."""
-        if one is other or not isinstance(one, AbstractTensor) or self._recorder is None:
+        """Whether eager code may have one object for two tensors. Raises: outside-read."""
+        if one is other or self._recorder is None:
             return False
-        return any(each is other for each in self._recorder.lineage.names(one))
-
-    def _gave_itself(self, made: AbstractTensor) -> None:
-        """An operator may have given its argument, where code compares objects unseen.
-
-        Raises: outside-read.
-        """
-        frame = sys._getframe(2)
-        while frame is not None:
-            plan = self.plans.get(id(frame.f_code))
-            if type(plan) is Plan and plan.compared:
-                node: Any = made.node
-                call = node.args[0] if node.target is operator.getitem else node
-                because = GAVE_ITSELF.format(str(call.target).split(".")[-2])
-                self.refuse(identity_refusal(self._scopes.user_frames(frame), because))
-                return
-            frame = frame.f_back
+        if not isinstance(one, AbstractTensor) or not isinstance(other, AbstractTensor):
+            return type(one) is not type(other)  # a tensor from before, and what stands for one
+        return are_given(one, other) or any(
+            each is other for each in self._recorder.lineage.names(one)
+        )
 
     def _calls(self, frame: FrameType, function: Any) -> None:
         """A C function is called that may read from outside, or reach more than code names."""

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from monograph.bytecode import MISSING
 from monograph.bytecode.analysis.exception_handlers import is_tried
 from monograph.bytecode.code_cache import once_per_code
-from monograph.bytecode.decoding import decode
 from monograph.bytecode.decoding.exception_table import entries
 from monograph.capture.code_policy import is_users
 from monograph.capture.plain.attribute_writes import (
@@ -29,6 +28,7 @@ from monograph.capture.plain.attribute_writes import (
     at_end,
     attribute_writes,
 )
+from monograph.capture.plain.identity_tests import IdentityTests, identity_tests
 from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.capture.side_effects.digests import LEAVES, Digests, is_users_class
 from monograph.capture.side_effects.place_names import Called
@@ -48,8 +48,6 @@ _WRITES_GLOBAL: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL"
 _WRITES_CELL: Final = frozenset(opcode.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF"))
 _COMPARES: Final = opcode.opmap["COMPARE_OP"]
 _IDENTITY: Final = opcode.opmap["IS_OP"]
-_LOADS: Final = frozenset({"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE"})
-_BOOLS: Final = (("LOAD_CONST", True), ("LOAD_CONST", False))
 
 
 class Plan(NamedTuple):
@@ -66,8 +64,7 @@ class Plan(NamedTuple):
     writes_globals: bool
     written: AttributeWrites | None
     """Of what it sets attributes, if of anything."""
-    compared: tuple[tuple[str, str], ...]
-    """The variables of which it asks whether they are one object."""
+    asked: IdentityTests
     asks_for_bools: bool
     """Whether it asks if something is `True` or `False` itself, or compares, and catches."""
 
@@ -80,7 +77,7 @@ def plan_of(code: CodeType) -> Plan | None:
     texts = (each for each in code.co_consts if type(each) is str and each.isidentifier())
     names = tuple(dict.fromkeys((*code.co_names, *texts)))
     instructions = frozenset(code.co_code[::2])
-    compared, asks_for_bools = _compared(code) if _IDENTITY in instructions else ((), False)
+    asked = identity_tests(code) if _IDENTITY in instructions else IdentityTests()
     writes = instructions & WRITES or not WRITES_BY_NAME.isdisjoint(names)
     return Plan(
         code.co_freevars,
@@ -89,33 +86,14 @@ def plan_of(code: CodeType) -> Plan | None:
         _fresh(code),
         bool(instructions & _WRITES_GLOBAL),
         attribute_writes(code, names) if writes else None,
-        compared,
-        asks_for_bools or (_COMPARES in instructions and _catches(code)),
+        asked,
+        asked.asks_for_bools or (_COMPARES in instructions and _catches(code)),
     )
 
 
 def _catches(code: CodeType) -> bool:
     """Whether it has an `except`, which may catch what C says of conditions that are no bools."""
     return any(is_tried(code, each.start) for each in entries(code.co_exceptiontable))
-
-
-def _compared(code: CodeType) -> tuple[tuple[tuple[str, str], ...], bool]:
-    """The variables that are compared by identity, and whether anything is with a bool."""
-    read = decode(code)
-    pairs = [
-        (left, right)
-        for left, right, asked in zip(read.body, read.body[1:], read.body[2:], strict=False)
-        if asked.name == "IS_OP"
-    ]
-    slots, is_shown = read.slots, "type" not in code.co_names
-    return (
-        tuple(
-            ("" if a.name == "CALL" else slots[a.argument], slots[b.argument])
-            for a, b in pairs
-            if b.name in _LOADS and (a.name in _LOADS or (a.name == "CALL" and is_shown))
-        ),
-        any(each[:2] in _BOOLS for pair in pairs for each in pair),
-    )
 
 
 def _fresh(code: CodeType) -> frozenset[str]:

@@ -44,10 +44,6 @@ _CONTIGUOUS: Final = torch.ops.aten.contiguous.default
 GAVE_ITSELF: Final = "whether `{}` gave back its argument"
 
 
-def _unwatched(_: AbstractTensor) -> None:
-    """Nobody compares objects where nobody sees it."""
-
-
 def _has_history(made: AbstractTensor, t: TensorType) -> bool:
     """Whether autograd takes it for a view: no view of floats as ints is one."""
     return is_differentiable(made.tensor_type.dtype) or not is_differentiable(t.dtype)
@@ -59,12 +55,10 @@ class Lineage:
     __slots__ = (
         *("_apart", "_bases", "_beside", "_by_base", "_by_layout", "_doubted", "_followed"),
         "_names",
-        *("_views", "_writes", "gave_itself", "n_writes"),
+        *("_views", "_writes", "n_writes"),
     )
 
     def __init__(self) -> None:
-        self.gave_itself: Callable[[AbstractTensor], None] = _unwatched
-        """Is told of what an operator gave that may be its argument."""
         self._names: dict[int, list[AbstractTensor]] = {}
         self._by_layout: list[AbstractTensor] = []
         """What operators gave that is their argument where that lies as its type says."""
@@ -107,7 +101,6 @@ class Lineage:
                 if each.tensor_type.requires_grad is not followed.requires_grad:
                     each.tensor_type = with_requires_grad(each.tensor_type, followed.requires_grad)
             if Result.ARGUMENT in found:
-                self.gave_itself(each)
                 always = table.results(t, each.tensor_type, args, kwargs, lies=False)
                 self._name(each, source, found, always)
 
