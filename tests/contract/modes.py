@@ -149,6 +149,16 @@ def inference_inside(x):
 
 
 @probe("mode", vec, calls=MODES)
+def differentiated_in_inference_mode(x):
+    """What `torch.func` differentiates is computed outside of the mode, what it maps inside."""
+    with torch.inference_mode():
+        gradient = torch.func.grad(lambda e: (e * e).sum())(x)
+        value, tangent = torch.func.jvp(torch.sin, (x,), (x,))
+        rows = torch.func.jacrev(lambda e: e * 2)(x)
+        return gradient, value, tangent, rows, torch.vmap(lambda e: e * 2)(x), gradient + 1
+
+
+@probe("mode", vec, calls=MODES)
 def viewed_in_inference_mode(x):
     """A view is what the tensor is that it shows; with another dtype, what the mode says."""
     with torch.inference_mode():

@@ -132,7 +132,7 @@ def _inference_begins(original: Any) -> Any:
             raise problem("branch-decides", what=_MODE_ASKED)
         result = change(mode)
         if recorder is not None:
-            recorder.scopes.inference.append(mode.mode)
+            recorder.scopes.in_inference += 1
             recorder.scopes.sets_inference = True
             if not mode.mode:
                 recorder.answers_noted.note("inference_mode", recorder.origin())
@@ -150,7 +150,7 @@ def _inference_ends(original: Any) -> Any:
         if recorder is not None and recorder.region is not None:
             raise problem("branch-decides", what=_MODE_ASKED)
         if recorder is not None:
-            recorder.scopes.inference.pop()
+            recorder.scopes.in_inference -= 1
         return result
 
     return leave

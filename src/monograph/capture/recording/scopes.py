@@ -7,7 +7,7 @@ frames outside it, so a node only walks the few frames inside its own module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
@@ -26,7 +26,7 @@ from monograph.host.flags import autocast_settings
 from monograph.host.fx_nodes import put_first
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
     from types import CodeType, FrameType
 
 
@@ -107,10 +107,12 @@ class Scopes:
         self.around_transforms: tuple[bool | None, ...] = ()
         """The grad mode that forward had set around the transforms it is in."""
         self.caller_grad = is_grad_enabled()
-        self.inference: list[bool] = []
-        """Inference mode as forward has set it, innermost last; whether it has; the caller's."""
+        self.in_inference = 0
+        """In how many contexts that set inference mode forward is; whether any; the caller's."""
         self.sets_inference = False
         self.caller_inference = is_inference_mode_enabled()
+        self.ran_as: bool | None = None
+        """Whether operators run in inference mode now, where that is not what the thread says."""
         self.depth = 0
         self.autocast: State = ()
         self.without_casts: tuple[Any, ...] = ()
@@ -150,8 +152,10 @@ class Scopes:
         meta["stack_trace"] = call.text + self.filter.stack_text(frames)
         meta["nn_module_stack"] = call.stack
         meta["frames"] = frames + call.frames
-        if self.inference:
-            meta["inference"] = self.inference[-1]
+        if self.ran_as is not None:
+            meta["inference"] = self.ran_as
+        elif self.in_inference:  # what `torch.func` differentiates leaves the mode for itself
+            meta["inference"] = is_inference_mode_enabled()
         if traceback.current_meta:
             self._annotate(meta)
         target: Any = node.target
@@ -174,6 +178,15 @@ class Scopes:
         said = {key: notes[key] for key in notes if not str(key).startswith("_torchdynamo_")}
         if said:
             meta["custom"] = said
+
+    @contextmanager
+    def running_as(self, mode: bool | None) -> Generator[None]:  # noqa: FBT001
+        """Let operators run in this inference mode, whatever the thread's is; None: in that."""
+        before, self.ran_as = self.ran_as, mode
+        try:
+            yield
+        finally:
+            self.ran_as = before
 
     def describe_alike(self, node: Node, other: Node) -> None:
         """Put on a node what is on another that the same line made just now."""

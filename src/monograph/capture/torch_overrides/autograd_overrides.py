@@ -211,10 +211,14 @@ def _engine(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
         recorder = listening()
-        try:
-            result = original(*args, **kwargs)
+        if recorder is None:
+            return original(*args, **kwargs)
+        scopes = recorder.scopes
+        try:  # the engine goes back in no inference mode
+            with scopes.running_as(False if scopes.in_inference else None):
+                result = original(*args, **kwargs)
         except RuntimeError as error:
-            if recorder is None or "does not require grad" not in str(error):
+            if "does not require grad" not in str(error):
                 raise
             refusal = problem(
                 "gradient-in-forward",
@@ -223,8 +227,8 @@ def _engine(original: Callable[..., Any]) -> Callable[..., Any]:
                 instead="take it of a function: torch.func.grad(function)(x), which is captured",
             )
             raise refusal from None
-        if recorder is not None:  # what a transform gives is no inference tensor in any mode
-            recorder.answers_noted.note("inference_mode", recorder.origin())
+        # What a transform gives is no inference tensor in any mode.
+        recorder.answers_noted.note("inference_mode", recorder.origin())
         return result
 
     return run

@@ -144,19 +144,17 @@ class _Call:
             return child(*args, **kwargs)
         target: Any = node.target
         before = len(recorder.operations)
-        marks = recorder.scopes.inference
         if "inference" in node.meta:
             recorder.scopes.sets_inference = True
-            recorder.scopes.inference = [node.meta["inference"]]
         try:
-            answer = _ANSWERS.get(target)
-            if answer is not None:
-                return answer(recorder, *[_body(recorder, each) for each in args], **kwargs)
-            if target in REGIONS:
-                args = [_body(recorder, each) for each in args]
-            return target(*args, **kwargs)
+            with recorder.scopes.running_as(node.meta.get("inference")):
+                answer = _ANSWERS.get(target)
+                if answer is not None:
+                    return answer(recorder, *[_body(recorder, each) for each in args], **kwargs)
+                if target in REGIONS:
+                    args = [_body(recorder, each) for each in args]
+                return target(*args, **kwargs)
         finally:
-            recorder.scopes.inference = marks
             notes = node.meta.get("custom")
             for made in recorder.operations[before:] if notes else ():
                 made.meta.setdefault("custom", notes)
