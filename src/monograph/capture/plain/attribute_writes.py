@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 WRITES: Final = frozenset(opcode.opmap[name] for name in ("STORE_ATTR", "DELETE_ATTR"))
 _BY_CALL: Final = frozenset({"setattr", "delattr"})
 _BY_METHOD: Final = frozenset({"__setattr__", "__delattr__"})
-WRITES_BY_NAME: Final = frozenset({"__dict__", "vars"}) | _BY_CALL | _BY_METHOD
+_IN_LIBRARY: Final = frozenset({"__dict__", "vars", "update_wrapper", "wraps"})
+WRITES_BY_NAME: Final = _IN_LIBRARY | _BY_CALL | _BY_METHOD
 _LEADS_TO_CLASSES: Final = frozenset({"type", "__class__", "__mro__", "mro", "__bases__"})
 _ASSIGNS: Final = ("STORE_FAST", "DELETE_FAST", "STORE_DEREF", "DELETE_DEREF")
 _LOADS: Final = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF")

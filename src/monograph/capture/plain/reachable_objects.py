@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from monograph.capture.side_effects.tracking import Chain, Effects
 
 _WITH_ATTRIBUTES: Final = (FunctionType, type)
-_OF_FUNCTIONS: Final = frozenset({"__code__", "__defaults__", "__kwdefaults__"})
-"""What code may set on functions, beside their attributes in Python."""
 
 _WRITES_GLOBAL: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _WRITES_CELL: Final = frozenset(opcode.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF"))
@@ -142,9 +140,19 @@ class Reach(Digests):
             self._classes.clear()
             for cls in [each for each in self._kept if isinstance(each, type)]:
                 self._class(cls, by)
+        if "__class__" in plan.names:
+            named = map(frame.f_globals.get, plan.names)
+            kept = self._kept if others else ()
+            for each in (*variables.values(), *(end for _, end in ends), *named, *kept):
+                self._class_of(each, by)
         for name, value in (*variables.items(), *((".".join(way), end) for way, end in ends)):
             if others or issubclass(type(value), _WITH_ATTRIBUTES):
                 self._attributes_of(value, Called("object", name), by, plan)
+
+    def _class_of(self, value: Any, by: Chain) -> None:
+        if type(value) not in LEAVES:
+            place = WriteTarget("attribute", value, "__class__", type(value), tracked=True, by=by)
+            self._effects.add(place)
 
     def _variable(self, name: str, value: Any, plan: Plan, by: Chain) -> None:
         """Follow an argument, or a variable of an enclosing function."""
@@ -206,9 +214,6 @@ class Reach(Digests):
         """The attributes of a function, of a class, or of an object's class and methods named."""
         if type(value) is FunctionType:
             self._whole("attributes", value, root, by)
-            for name in _OF_FUNCTIONS.intersection(plan.names):
-                held = getattr(value, name)
-                self._effects.add(WriteTarget("attribute", value, name, held, tracked=True, by=by))
             return
         for cls in (value if issubclass(type(value), type) else type(value)).__mro__:
             if is_users_class(cls):

@@ -7,7 +7,9 @@ for its class, or be half made: looking runs none of its code and changes nothin
 from __future__ import annotations
 
 import operator
+import sys
 from collections import OrderedDict, deque
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.bytecode.evaluation.special_methods import own_attributes
@@ -17,6 +19,15 @@ if TYPE_CHECKING:
 
 _ATOMS: Final = frozenset({int, float, bool, str, bytes, type(None)})
 CONTAINERS: Final = (dict, list, deque, set)
+OF_CLASSES: Final = ("__name__", "__qualname__", "__bases__")
+_of_class: Final = operator.attrgetter(*OF_CLASSES)
+_OF_FUNCTIONS: Final = (
+    *("__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__"),
+    *(("__module__",) if sys.version_info >= (3, 14) else ("__module__", "__annotations__")),
+)
+"""Annotations may be code, from Python 3.14 on: it is left alone."""
+
+_PLAIN_DICTS: Final = frozenset({dict, MappingProxyType})
 
 
 def same(one: Any, other: Any) -> bool:
@@ -25,6 +36,19 @@ def same(one: Any, other: Any) -> bool:
 
 
 attributes_of = own_attributes
+
+
+def all_attributes(owner: Any) -> Any:
+    """The attributes of an object themselves, or a copy where code of the user's reads them.
+
+    Of classes and functions those that C keeps are among them.
+    """
+    attributes = attributes_of(owner)
+    if issubclass(type(owner), type):
+        return {**attributes, **dict(zip(OF_CLASSES, _of_class(owner), strict=True))}
+    if type(owner) is FunctionType:
+        return {**attributes, **{name: getattr(owner, name) for name in _OF_FUNCTIONS}}
+    return attributes if type(attributes) in _PLAIN_DICTS else dict(attributes)
 
 
 def content_of(owner: Any) -> Any:

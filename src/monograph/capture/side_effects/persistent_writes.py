@@ -53,7 +53,7 @@ def name_of(place: WriteTarget, state: ModuleState, arguments: Any, root: Called
     """
     name = place.changed_name()
     if isinstance(place.owner, type):
-        return Called("class", f"{place.owner.__name__}.{name}")
+        return Called("class", f"{place.class_name()}.{name}")
     classes = [cls for module in state.modules for cls in type(module).__mro__]
     given = containers(state.root.forward, *arguments)
     found = called(place, given, dict.fromkeys(classes))

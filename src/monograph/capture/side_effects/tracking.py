@@ -26,7 +26,6 @@ from types import (
     CodeType,
     FunctionType,
     GetSetDescriptorType,
-    MappingProxyType,
     MemberDescriptorType,
 )
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -39,6 +38,8 @@ from monograph.bytecode.branches.frame_copies import relatives
 from monograph.capture.reference_counts import OF_VARIABLE
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.container_contents import (
+    OF_CLASSES,
+    all_attributes,
     attributes_of,
     content_of,
     refill_content,
@@ -103,7 +104,7 @@ class WriteTarget:
         if self.kind == "hidden":
             return self.before.is_still_in(self.owner)
         if self.kind == "attributes":
-            return same_content(_attributes(self.owner), self.before)
+            return same_content(all_attributes(self.owner), self.before)
         if self.kind == "contents":
             return same_content(content_of(self.owner), self.before)
         return same(self.now(), self.before)
@@ -119,9 +120,15 @@ class WriteTarget:
         """The name of the attribute that is not what it was, where that is known."""
         if self.kind != "attributes":
             return self.name
-        was, now = self.before, attributes_of(self.owner)
+        was, now = self.before, all_attributes(self.owner)
         changed = (k for k in {**was, **now} if not same(now.get(k, MISSING), was.get(k, MISSING)))
         return next(changed, "")
+
+    def class_name(self) -> str:
+        """What the class whose attribute this is was called."""
+        if self.kind in _WHOLE:
+            return self.before["__name__"]
+        return self.before if self.name == "__name__" else self.owner.__name__
 
     def news(self) -> list[Any] | None:
         """What was put where nothing was: a missing key, None; None if anything was replaced."""
@@ -195,7 +202,7 @@ class Effects:
             place.put_back()
         again = {id(place.before) for place in lasting} if lasting else ()
         for place in self._places.values() if lasting else ():
-            if id(place.owner) in again:  # the run filled it and let go of it
+            if id(place.owner) in again and not place.is_as_before():  # filled, and let go of
                 place.put_back()
         self._collections.__exit__(None, None, None)
         self._made = None
@@ -205,7 +212,7 @@ class Effects:
     ) -> None:
         """Something is about to change; `kind` and the rest are as the interpreter says them."""
         identity = id(owner)
-        if identity in self._covered:
+        if identity in self._covered and key != "__class__":
             return
         if kind == "context":
             old = owner.get(MISSING)
@@ -501,8 +508,12 @@ def _value(owner: Any, name: str) -> Any:
             return MISSING
     if isinstance(owner, ContextVar):
         return owner.get(MISSING)
+    if name == "__class__" and type(owner) is not dict:
+        return type(owner)
     if isinstance(owner, Module):
         return _names_of(owner, name).get(name, MISSING)
+    if isinstance(owner, type) and name in OF_CLASSES:
+        return getattr(owner, name)
     if not (isinstance(owner, dict) or type(owner).__dictoffset__):
         return getattr(owner, name, MISSING)
     names = owner if type(owner) is dict else attributes_of(owner)  # of a subclass, attributes
@@ -531,7 +542,7 @@ def _write(owner: Any, name: str, value: Any) -> None:
     elif isinstance(owner, ContextVar):
         if value is not MISSING:  # otherwise it ends with the context that it was set in
             owner.set(value)
-    elif isinstance(owner, Module) or type(owner) is dict:
+    elif (isinstance(owner, Module) and name != "__class__") or type(owner) is dict:
         table = _names_of(owner, name) if isinstance(owner, Module) else owner
         if value is MISSING:
             table.pop(name, None)
@@ -571,27 +582,18 @@ _DATA: Final = (*_NUMBERS, str, bytes)
 
 # --- whole objects -----------------------------------------------------------------------------
 
-_PLAIN_DICTS: Final = frozenset({dict, MappingProxyType})
-"""The ones that copy themselves, which is fastest."""
-
 
 def _whole(kind: str, owner: Any) -> Any:
     """A copy of all that an object holds."""
     if kind != "attributes":
         return content_of(owner)
     # From Python 3.13 on the collector may not see a `__dict__`, nor what is copied in one step.
-    return dict(_attributes(owner).items())
-
-
-def _attributes(owner: Any) -> Any:
-    """The attributes of an object themselves, or a copy where code of the user's reads them."""
-    attributes = attributes_of(owner)
-    return attributes if type(attributes) in _PLAIN_DICTS else dict(attributes)
+    return dict(all_attributes(owner).items())
 
 
 def _give_attributes(owner: Any, attributes: dict[str, Any]) -> None:
     """Give an object or a class exactly these attributes."""
-    now = dict(attributes_of(owner))
+    now = dict(all_attributes(owner))
     for name in {**now, **attributes}:
         value = attributes.get(name, MISSING)
         if now.get(name, MISSING) is not value:
