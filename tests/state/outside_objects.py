@@ -604,6 +604,14 @@ def count_in_a_list(x):
     return x * next(given[0])
 
 
+@outside(lambda: [itertools.count(1)])
+def later_counts_fail(x):
+    """What a second run of forward meets, it fails by."""
+    if next(given[0]) > 1:
+        return later_counts_fail.nobody_set_it
+    return x * 2
+
+
 @outside(lambda: {"pairs": zip([1, 2, 3, 4, 5, 6, 7], itertools.count(3))})
 def pairs_taken(x):
     for one, other in given["pairs"]:

@@ -175,7 +175,7 @@ class Session:
             return trace.captured
         self.watched = trace.changed
         if trace.captured is None:
-            trace = self.trace(*self.read(options))
+            trace = self.watched_run(trace, options)
         if trace.harm:
             flags = trace.new_flags()
             if flags and not self.is_repeated(trace, options):
@@ -188,6 +188,20 @@ class Session:
         self.check_filled(trace, options)
         assert trace.captured is not None, "a run that watches captures"
         return probed(trace.captured, self.read, self.trace_again, options)
+
+    def watched_run(self, first: Trace, options: RunOptions) -> Trace:
+        """The run once more, looking who reads and writes what the first one changed.
+
+        Raises: write-outlives-call (user code fails by what nobody can put back, an iterator).
+        """
+        try:
+            return self.trace(*self.read(options))
+        except MonographError:
+            raise
+        except Exception as error:
+            if not first.harm or refusal_of(error) is not None:
+                raise
+            raise first.harm[0] from error
 
     def both_ways(self, first: Trace, options: RunOptions) -> tuple[Trace, RunOptions]:
         """The run, or another that records both ways where it branched on sizes, if that pays."""

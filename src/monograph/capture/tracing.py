@@ -267,19 +267,20 @@ class Trace:
         caches = [e for e in effects if is_filled_once(e.place)] if effects else effects
         effects = [e for e in effects if e.is_seen_outside() or not e.place.is_equal]
         effects = [e for e in effects if e not in caches] if caches else effects
+        # What others may look at is missed there, whatever the next call does.
+        effects.sort(key=lambda effect: not effect.is_seen_outside())
+        refusals = [effect.refusal() for effect in effects]
         self.changed = Watched(find_changes(self.state), tuple(e.place for e in effects))
         if self.watched is None:
             # Plain Python does not say which line writes.
             must_see_lines = not request.strict and bool(effects or after.lost)
             if self.changed.names or must_see_lines:
+                self.harm = refusals
                 return False
         else:
             self.harm = find_harm(self.state, self.watched)
             self.reshaped = reshaped(self.state)
-        # What others may look at is missed there, whatever the next call does.
-        effects.sort(key=lambda effect: not effect.is_seen_outside())
         missed = bool(effects) and effects[0].is_seen_outside()
-        refusals = [effect.refusal() for effect in effects]
         self.harm = refusals + self.harm if missed else self.harm + refusals
         if self.harm and not missed:
             self.left = Left(self.state, [effect.place for effect in effects])
