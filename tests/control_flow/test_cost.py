@@ -205,6 +205,27 @@ def test_what_asks_a_size_again_and_again_is_given_up_in_time(number, strict):
             continue
 
 
+@pytest.mark.slow
+def test_a_loop_without_end_in_branches_is_refused():
+    """What an assertion raises, and the loop around it catches, is not where the loop ends."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x, d):
+            y, rounds = d * 2, 0
+            while rounds < 3 and len(d.nonzero()) > 1:
+                rounds += 1
+                try:
+                    assert (x > 0).any()
+                    y = y + 1
+                except AssertionError:
+                    y = y - 1
+            return y, rounds
+
+    with pytest.raises(monograph.MonographError) as caught:
+        monograph.export(Model(), (torch.randn(3), torch.ones(3)))
+    assert caught.value.diagnostic.name == "branches-multiply"
+
+
 @pytest.mark.parametrize("kind", ["return", "nested return", "break"])
 def test_a_chain_of_conditions_is_saved_and_loaded(kind):
     """Each is inside of the one before."""

@@ -118,6 +118,8 @@ class Region:
         """Tensors from outside that it changes, and what holds their last values."""
         self.is_within_python = False
         """Whether it and all regions around it are ways and rounds of Python's own."""
+        self.depth = 0
+        """How many regions are around it."""
         self._copies: list[Node | None] = []
         self._stand_ins: list[tuple[AbstractTensor, Node | None]] = []
         """Those, and views of them from outside, and what stands for each in here at first."""
@@ -134,6 +136,7 @@ class Region:
         page = recorder.writer.turn_to(self.page)
         self._outer = (in_force, waiting, page, recorder.region)
         around, recorder.region = recorder.region, self
+        self.depth = 0 if around is None else around.depth + 1
         self.is_within_python = self.operator in _PYTHON and (
             around is None or around.is_within_python
         )

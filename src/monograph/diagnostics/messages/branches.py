@@ -172,11 +172,14 @@ def branch_copies(*, reason: str) -> Text:
 def branches_multiply(*, count: int, kind: str = "apart") -> Text:
     """Say that an export records more branches than anybody wants to have.
 
-    `count` is how many conditions may keep their ways apart at once; of "all", of branches.
+    `count` is how many conditions may keep their ways apart at once; of "all", of branches; of
+    "within", how many may be around one.
     """
-    if kind == "all":
+    if kind != "apart":
+        many = f"make more than {count} branches"
+        many = many if kind == "all" else f"lie in each other, more than {count} deep"
         return Text(
-            headline=f"the `if`s on data of this model make more than {count} branches",
+            headline=f"the `if`s on data of this model {many}",
             label="the next one",
             helps=("make the loop around it one over a size or over data, or its body shorter",),
         )

@@ -86,6 +86,8 @@ _OURS: Final = (MonographError, RecursionError, MemoryError)
 
 
 _MOST_BRANCHES: Final = 4000
+_DEEPEST: Final = 100
+"""How many regions may be around a branch: CPython lets no more be interpreted in each other."""
 _MOST_UNMERGED: Final = 4
 """How many conditions may be unmerged at once: each doubles what is recorded."""
 
@@ -416,6 +418,8 @@ def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[
         raise Restart("one way")
     if recorder.n_regions > _MOST_BRANCHES:
         raise problem("branches-multiply", kind="all", count=_MOST_BRANCHES)
+    if recorder.region is not None and recorder.region.depth > _DEEPEST:
+        raise problem("branches-multiply", kind="within", count=_DEEPEST)
     return record_both(recorder, _NAME, condition, (go, go), ((True,), (False,)))
 
 
