@@ -196,7 +196,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     tensors = [each for each in leaving if isinstance(each, AbstractTensor)]
     given: list[AbstractTensor] = []
     for buffer, _ in reassigned:
-        seen = [each for each in tensors if _may_lie_in(each, buffer)]
+        seen = [each for each in tensors if _may_lie_in(recorder, each, buffer)]
         given.append(_copy_first(recorder, buffer, seen) if seen else buffer.abstract)
     recorder.replaced_buffers = tuple(buffer.target for buffer, _ in reassigned)
     for buffer, (_, current) in zip(given, reassigned, strict=True):
@@ -281,9 +281,9 @@ def _check_memory_taken(recorder: Recorder, buffer: StateTensor) -> None:
                 raise problem("data-replaced", at=at, reason=reason)
 
 
-def _may_lie_in(value: AbstractTensor, buffer: StateTensor) -> bool:
-    aliases = value.recorder.aliases
-    return any(each is buffer.abstract for each in aliases.possible_storages(value))
+def _may_lie_in(recorder: Recorder, value: AbstractTensor, buffer: StateTensor) -> bool:
+    storages = recorder.aliases.possible_storages(value)
+    return any(each is buffer.abstract for each in storages)
 
 
 def _copy_first(
