@@ -7,7 +7,7 @@ out are each settled by another trace; `Session.run` says in which order.
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ from monograph.capture.inputs.example_inputs import Inputs, read_inputs
 from monograph.capture.installation import OVERRIDES, THREAD, terminals
 from monograph.capture.internal_errors import refusal_of
 from monograph.capture.plain import debuggers
+from monograph.capture.plain.line_tracing import noting_lines
 from monograph.capture.recording import scope_tracking
 from monograph.capture.recording.inferences import operator_asking
 from monograph.capture.recording.recorder import Recorder
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.captured import Capture
     from monograph.capture.side_effects.module_mutation import Left
+    from monograph.diagnostics import Frame
 
 follow_caller = deferred("monograph.capture.caller_grad:follow_caller")
 at_other_sizes, do_the_same, states_left = (
@@ -115,7 +117,7 @@ def capture(request: Request) -> Capture:
             taking_turns(modules),
             OVERRIDES.installed(modules),
             without_fake_mode(),
-            _untouched(request.problems),
+            _untouched(request),
         ):
             captured = with_room(Session(request).run)
     finally:
@@ -126,7 +128,7 @@ def capture(request: Request) -> Capture:
 
 
 @contextmanager
-def _untouched(problems: Problems | None) -> Generator[None]:
+def _untouched(request: Request) -> Generator[None]:
     """Random generators and switches of the process are as before; who changed them is refused.
 
     An exception that is not the module's own leaves as a diagnostic. Raises: capture-failed, bug.
@@ -143,11 +145,21 @@ def _untouched(problems: Problems | None) -> Generator[None]:
         if refusal is None:
             raise
         raise refusal from error
-    changed = before.restore()
-    if problems is not None:
-        problems.note_unless_known(changed)
+    changed = before.restore(partial(_lines_at, request))
+    if request.problems is not None:
+        request.problems.note_unless_known(changed)
     elif changed:
         raise together(changed)
+
+
+def _lines_at(
+    request: Request, differs: dict[int, Callable[[], bool]]
+) -> dict[int, tuple[Frame, ...]]:
+    """The lines after which something of the process first differs, as plain Python runs them."""
+    again = replace(request, strict=False, control_flow="refuse", problems=None)
+    with noting_lines(differs) as found, suppress(Exception, Restart):
+        Session(again).run()
+    return found
 
 
 class Session:

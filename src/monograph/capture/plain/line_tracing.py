@@ -45,13 +45,14 @@ def _tracer(waiting: dict[Key, Callable[[], bool]], found: dict[Key, tuple[Frame
             return None
         for key in [key for key, differs in waiting.items() if differs()]:
             del waiting[key]
-            found[key] = lines.get(frame, ())
+            found[key] = lines.get(frame) or user_frames(frame)
         if event == "line":
             lines[frame] = user_frames(frame)
         return at_line
 
     def at_call(frame: FrameType, _event: str, _: Any) -> Any:
-        library = files.is_library(frame.f_code.co_filename)
+        file = frame.f_code.co_filename
+        library = files.is_library(file) or file == "<string>"
         by_collector = THREAD.looked_away is not None
         return None if library or by_collector or not waiting else at_line
 

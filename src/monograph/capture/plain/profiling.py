@@ -57,7 +57,7 @@ from monograph.capture.side_effects.native_state import CACHED, keeps_state
 from monograph.capture.side_effects.observations import Assumption
 from monograph.capture.side_effects.opaque_objects import is_opaque
 from monograph.capture.side_effects.persistent_writes import Effect, lines, name_of
-from monograph.capture.side_effects.process_state import SHARED_GENERATORS
+from monograph.capture.side_effects.process_state import OF_PROCESS
 from monograph.capture.side_effects.tracking import Effects, WriteTarget
 from monograph.capture.torch_overrides.hidden_attributes import unseen_names
 from monograph.capture.torch_overrides.number_classes import class_of
@@ -128,7 +128,7 @@ class Plain:
         self._arguments = arguments
         self._observed = observed
         if effects is None:
-            effects = Effects(state.looked_after() | SHARED_GENERATORS)
+            effects = Effects(state.looked_after() | OF_PROCESS)
         else:
             self._reach, self._reach_aside = Reach(effects), Reach(effects)
         self._effects = effects

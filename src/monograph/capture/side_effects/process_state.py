@@ -8,10 +8,14 @@ numbers are recorded, not run, and leave the generators alone.
 from __future__ import annotations
 
 import decimal
+import logging
+import os
 import random
 import sys
 import threading
 import warnings
+from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -27,64 +31,128 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame, MonographError
 
     _Lines = Mapping[str, tuple[Frame, ...]]
+    FindLines = Callable[[dict[int, Callable[[], bool]]], dict[int, tuple[Frame, ...]]]
 
 
 class _Part(NamedTuple):
     """One part of the situation: how to read it, to put it back, to refuse, to tell two apart.
 
-    `refuse` is given the lines where settings were set, by their names. `same` is told whether this
-    thread was alone: what another draws of PyTorch's generator is none of forward's doing, since
-    operators that draw are recorded.
+    `refuse` is given the lines where settings were set, by their names, where it first differed if
+    that is known, and what was read before and after. `same` is told whether this thread was alone:
+    what another draws of PyTorch's generator is none of forward's doing, since operators that draw
+    are recorded.
     """
 
     read: Callable[[], Any]
     write: Callable[[Any], object]
-    refuse: Callable[[_Lines], MonographError]
+    refuse: Callable[[_Lines, tuple[Frame, ...], Any, Any], MonographError]
     same: Callable[[Any, Any, bool], bool] | None = None
 
+    def differs(self, before: Any) -> bool:
+        """Whether it is not as it was."""
+        now = self.read()
+        return now != before if self.same is None else not self.same(before, now, True)
 
-def _drawn(what: str, because: str) -> Callable[[_Lines], MonographError]:
+
+def _drawn(what: str, because: str) -> Callable[..., MonographError]:
     instead = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
-    return lambda _: problem("outside-read", what=what, because=because, instead=instead)
+    return lambda _, at, *_both: problem(
+        "outside-read", at=at, what=what, because=because, instead=instead
+    )
 
 
-def _turned(what: str) -> Callable[[_Lines], MonographError]:
+def _turned(what: str) -> Callable[..., MonographError]:
     package = ".".join(what.split(".")[:2])
-    return lambda lines: problem(
+    return lambda lines, at, *_both: problem(
         "write-outlives-call",
-        at=lines.get(what) or lines.get(package, ()),
+        at=lines.get(what) or lines.get(package) or at,
         kind="switch",
         name=what,
     )
 
 
-def _of_python() -> tuple[Any, ...]:
-    """The filters of warnings, how decimal numbers are rounded, where modules are looked for.
-
-    Modules that are imported set such things: it is another situation, where there are more.
-    """
-    rounding = decimal.getcontext()
-    rounded = (rounding.prec, rounding.rounding, rounding.Emin, rounding.Emax)
-    return len(sys.modules), rounded, [*warnings.filters], [*sys.path]
+_FILTERS: Final = "warnings.filterwarnings"
+_LEVELS: Final = "logging.Logger.setLevel"
+_DECIMAL: Final = "decimal.getcontext()"
+_FOLDER: Final = "os.chdir"
 
 
-def _set_of_python(state: tuple[Any, ...]) -> None:
+def _of_python() -> dict[str, Any]:
+    """What Python keeps for the whole process, by the names by which it is set."""
+    rounding, loggers = decimal.getcontext(), logging.root.manager.loggerDict
+    return {
+        _DECIMAL: (rounding.prec, rounding.rounding, rounding.Emin, rounding.Emax),
+        _FILTERS: [*warnings.filters],
+        _LEVELS: {
+            each: (known["level"], known["propagate"])
+            for each in (logging.root, *loggers.values())
+            if "level" in (known := each.__dict__)
+        },
+        _FOLDER: _folder(),
+        "sys.path": [*sys.path],
+        "sys.modules": {**sys.modules},
+    }
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109 - as it is changed
+    except OSError:  # it is gone
+        return None
+
+
+def _set_of_python(state: dict[str, Any]) -> None:
     context = decimal.getcontext()
-    context.prec, context.rounding, context.Emin, context.Emax = state[1]
+    context.prec, context.rounding, context.Emin, context.Emax = state[_DECIMAL]
     filters: Any = warnings.filters  # a list, which its type does not say
-    filters[:], sys.path[:] = state[2:]
+    filters[:], sys.path[:] = state[_FILTERS], state["sys.path"]
     with warnings.catch_warnings():
         pass  # what was shown once may be shown again
+    for logger, (level, propagate) in state[_LEVELS].items():
+        if (logger.level, logger.propagate) != (level, propagate):
+            logger.setLevel(level)
+            logger.propagate = propagate
+    if state[_FOLDER] not in (None, _folder()):
+        os.chdir(state[_FOLDER])
+    for name, each in _new_modules(state["sys.modules"], {**sys.modules}):
+        if not _is_imported(name, each):
+            del sys.modules[name]
+    sys.modules.update(state["sys.modules"])
 
 
-def _same_but_for_imports(one: Any, other: Any, alone: bool) -> bool:  # noqa: FBT001
-    del alone
-    return one[1] == other[1] and (one[2:] == other[2:] or one[0] != other[0])
+def _new_modules(before: dict[str, Any], now: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [each for each in now.items() if each[0] not in before]
 
 
-def _left_in_python(lines: _Lines) -> MonographError:
-    at = next((at for what, at in lines.items() if what.startswith("warnings.")), ())
-    name = "warnings.filterwarnings" if at else "decimal.getcontext() or sys.path"
+def _is_imported(name: str, module: Any) -> bool:
+    """Whether it was imported by this name, for all that it says."""
+    spec = vars(module).get("__spec__") if issubclass(type(module), ModuleType) else None
+    return spec is not None and spec.name == name
+
+
+def _set_in_python(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """The name of what was set, but for what modules set that were imported; "" where nothing."""
+    if now == before:
+        return ""
+    modules, known = now["sys.modules"], before["sys.modules"]
+    new = _new_modules(known, modules)
+    imports = any(_is_imported(*each) for each in new)
+    if (new and not imports) or any(modules.get(n) is not each for n, each in known.items()):
+        return "sys.modules"
+    levels = before[_LEVELS].items()
+    differs = {name: now[name] != before[name] for name in (_DECIMAL, _FOLDER)}
+    if not imports:
+        differs |= {name: now[name] != before[name] for name in (_FILTERS, "sys.path")}
+        differs[_LEVELS] = any(now[_LEVELS].get(each, level) != level for each, level in levels)
+    return next((name for name, is_set in differs.items() if is_set), "")
+
+
+def _left_in_python(
+    lines: _Lines, at: tuple[Frame, ...], before: dict[str, Any], now: dict[str, Any]
+) -> MonographError:
+    name = _set_in_python(before, now)
+    if name == _FILTERS:
+        at = next((at for what, at in lines.items() if what.startswith("warnings.")), at)
     return problem("write-outlives-call", at=at, kind="switch", name=name)
 
 
@@ -122,16 +190,21 @@ _PARTS: Final = (
     ),
     _Part(torch.is_grad_enabled, torch.set_grad_enabled, _turned("torch.set_grad_enabled")),
     _Part(torch.get_default_dtype, torch.set_default_dtype, _turned("torch.set_default_dtype")),
-    _Part(_of_python, _set_of_python, _left_in_python, _same_but_for_imports),
+    _Part(
+        _of_python,
+        _set_of_python,
+        _left_in_python,
+        lambda before, now, _: not _set_in_python(before, now),
+    ),
     *(_Part(read, write, _turned(what)) for what, read, write in SETTINGS),
 )
 
 
-SHARED_GENERATORS: Final = frozenset(
+OF_PROCESS: Final = frozenset(
     id(function.__self__)  # pyright: ignore[reportFunctionMemberAccess] - both are methods
     for function in (random.random, np.random.rand)
-)
-"""The identities of Python's and of NumPy's generator, which are looked after here."""
+) | {id(sys.modules)}
+"""The identities of Python's and of NumPy's generator, and of what is looked after here, too."""
 
 
 class Situation:
@@ -142,13 +215,27 @@ class Situation:
         self._was_alone = threading.active_count() == 1
         THREAD.turned = {}
 
-    def restore(self) -> list[MonographError]:
-        """Put back what differs; a refusal for each part that did."""
-        found: list[MonographError] = []
+    def restore(self, find_lines: FindLines | None = None) -> list[MonographError]:
+        """Put back what differs; a refusal for each part that did.
+
+        `find_lines` says at which lines parts first differ, where nobody was told.
+        """
         alone = self._was_alone and threading.active_count() == 1
-        for part, before in self._before:
-            now = part.read()
-            if now != before if part.same is None else not part.same(now, before, alone):
+        read = [(each, each[0].read()) for each in self._before]
+        changed = [
+            (part, before, now)
+            for (part, before), now in read
+            if (before != now if part.same is None else not part.same(before, now, alone))
+        ]
+        for part, before, _ in changed:
+            part.write(before)
+        lines = THREAD.turned
+        found = [part.refuse(lines, (), before, now) for part, before, now in changed]
+        unseen = [i for i, refusal in enumerate(found) if not refusal.diagnostic.at]
+        if unseen and find_lines is not None:
+            at = find_lines({i: partial(changed[i][0].differs, changed[i][1]) for i in unseen})
+            for i in unseen:
+                part, before, now = changed[i]
                 part.write(before)
-                found.append(part.refuse(THREAD.turned))
+                found[i] = part.refuse(lines, at.get(i, ()), before, now)
         return found

@@ -62,7 +62,7 @@ from monograph.capture.side_effects.native_state import BOUND_TO_C, CACHED
 from monograph.capture.side_effects.observations import Assumption, Island, is_plain
 from monograph.capture.side_effects.persistent_writes import Effect, lines, name_of
 from monograph.capture.side_effects.place_names import Called, is_running
-from monograph.capture.side_effects.process_state import SHARED_GENERATORS
+from monograph.capture.side_effects.process_state import OF_PROCESS
 from monograph.capture.side_effects.tracking import Effects, SharedIterators, WriteTarget, chain_of
 from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
@@ -152,7 +152,7 @@ class Strict(Hooks):
         self._seeded = SeededGenerators()
         self._state = state
         self._arguments = arguments
-        self._effects = Effects(state.looked_after() | SHARED_GENERATORS)
+        self._effects = Effects(state.looked_after() | OF_PROCESS)
         self._iterators = SharedIterators(self.scopes, self._interpreter)
         self._parts = self._iterators.parts
         self._plain: Plain | None = None

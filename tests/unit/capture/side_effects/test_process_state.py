@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import logging
+import os
 import random
 import sys
 import threading
@@ -88,7 +90,40 @@ def _round_sums():
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
 
+def _enters_a_module():
+    sys.modules["entered"] = sys.modules["sys"]
+
+
+def _takes_a_module_out():
+    sys.modules.pop("this", None)
+
+
+def _logs_more():
+    LOGGER.level = LOGGER.level + 10
+
+
+def _logs_here():
+    LOGGER.propagate = False
+
+
+def _logs_by_a_setter():
+    with contextlib.suppress(MonographError):
+        LOGGER.setLevel(7)
+
+
+def _goes_elsewhere():
+    list(map(os.chdir, [os.sep]))
+
+
+LOGGER = logging.getLogger("of_this_test")
 LEFT = {
+    "modules": (_enters_a_module, lambda: [*sys.modules]),
+    "module": (_takes_a_module_out, lambda: "this" in sys.modules),
+    "level": (_logs_more, lambda: LOGGER.level),
+    "propagation": (_logs_here, lambda: LOGGER.propagate),
+    "setter": (_logs_by_a_setter, lambda: LOGGER.level),
+    "configuration": (lambda: logging.basicConfig(level=3, force=True), lambda: logging.root.level),
+    "folder": (_goes_elsewhere, os.getcwd),
     "anomalies": (lambda: torch.autograd.set_detect_anomaly(True), torch.is_anomaly_enabled),
     "benchmark": (_time_kernels, lambda: torch.backends.cudnn.benchmark),
     "products": (_round_products, lambda: torch.backends.cuda.matmul.allow_tf32),
@@ -110,8 +145,6 @@ LEFT = {
     "warnings": (lambda: warnings.simplefilter("ignore"), lambda: [*warnings.filters]),
 }
 """What sets something for the whole process, and what tells how it stands."""
-LINED = LEFT.keys() - {"decimal", "paths", "sums"}
-"""Of these it is known which line did it."""
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -121,14 +154,14 @@ def test_what_is_set_for_the_process_is_refused_and_put_back(name, strict, monke
     # PyTorch's own databases of tests forbid to set some of it, once they are imported.
     names = torch.backends.flags_frozen.__globals__
     monkeypatch.setitem(names, "__allow_nonbracketed_mutation_flag", True)
+    monkeypatch.setitem(sys.modules, "this", sys)
     function, tell = LEFT[name]
     before = tell()
     with pytest.raises(SideEffectError) as caught:
         export(Calls(function), (torch.ones(3),), strict=strict)
     assert caught.value.diagnostic.name == "write-outlives-call"
     assert tell() == before
-    if name in LINED and (name, strict) != ("products", True):
-        assert caught.value.diagnostic.at[0].code.co_filename == __file__
+    assert caught.value.diagnostic.at[0].code.co_filename == __file__
 
 
 @pytest.mark.parametrize("strict", [False, True])
