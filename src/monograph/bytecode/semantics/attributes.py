@@ -68,8 +68,8 @@ def _read(interpreter: ThreadState, owner: Any, name: str) -> Any:
     kind = type(owner)
     if kind in _PLAIN_KINDS:
         return native_calls.read(owner, name)
-    if kind is ModuleType:
-        return _read_module(interpreter, owner, name)
+    if issubclass(kind, ModuleType):
+        return _read_module(interpreter, owner, kind, name)
     if kind is super:
         return _read_super(interpreter, owner, name)
     if issubclass(kind, type):
@@ -77,9 +77,10 @@ def _read(interpreter: ThreadState, owner: Any, name: str) -> Any:
     getter = kind.__getattribute__
     if getter is not _OBJECT_GET:
         special = find_special(interpreter, kind, "__getattribute__")
-        if special is None:
+        if special is not None:
+            return _or_getattr(interpreter, owner, name, special)
+        if type(getter) is FunctionType:
             return native_calls.read(owner, name)
-        return _or_getattr(interpreter, owner, name, special)
     return _read_object(interpreter, owner, kind, name)
 
 
@@ -187,13 +188,14 @@ def _read_class_plainly(
     return read(cls, name)
 
 
-def _read_module(interpreter: ThreadState, module: ModuleType, name: str) -> Any:
-    namespace = module.__dict__
-    if name in namespace or "__getattr__" not in namespace:
+def _read_module(interpreter: ThreadState, module: ModuleType, kind: type, name: str) -> Any:
+    namespace = own_attributes(module)
+    is_missing = name not in namespace and lookup(kind, name) is MISSING
+    if is_missing and "__getattr__" in namespace:
+        return call(interpreter, namespace["__getattr__"], [name], {})
+    if kind is ModuleType:
         return native_calls.read(module, name)
-    if lookup(ModuleType, name) is not MISSING:
-        return native_calls.read(module, name)
-    return call(interpreter, namespace["__getattr__"], [name], {})
+    return _read_object(interpreter, module, kind, name)
 
 
 def _read_super(interpreter: ThreadState, proxy: Any, name: str) -> Any:
