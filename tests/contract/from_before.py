@@ -9,6 +9,7 @@ import heapq
 import os
 import sys
 import weakref
+from types import SimpleNamespace
 
 import torch
 from torch import nn
@@ -190,6 +191,46 @@ class AttributeFoundFilled(nn.Module):
         y = x * (2 if self.kept is None else 3)
         self.kept = torch.ones(4)
         return y
+
+
+class _Caches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cache, self.held = {}, SimpleNamespace(kept=None)
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class DictFoundFilled(_Caches):
+    """The first call uses nothing of what it keeps."""
+
+    def forward(self, x):
+        if "kept" not in self.cache:
+            self.cache["kept"] = torch.ones(4) * 2
+            return x
+        return x * self.cache["kept"]
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class DictFoundFilledByAnError(_Caches):
+    """It is asked by an exception."""
+
+    def forward(self, x):
+        try:
+            return x * self.cache["kept"]
+        except KeyError:
+            self.cache["kept"] = torch.ones(4)
+            return x
+
+
+@probe("write", lambda: (m(),), calls=THRICE, refused=("attribute-changed",))
+class ObjectFoundFilled(_Caches):
+    """An attribute of what the module holds."""
+
+    def forward(self, x):
+        if self.held.kept is None:
+            self.held.kept = torch.ones(4)
+            return x
+        return x * self.held.kept
 
 
 class _Kept(nn.Module):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -441,10 +441,24 @@ class Left:
         self.can_begin_a_call &= not any(map(_may_be_recognised, self.tensors))
 
     def give(self, values: Mapping[int, torch.Tensor]) -> bool:
-        """Let attributes hold these values instead of the abstract tensors, by their identity."""
-        held = [after.attributes for after in self._after]
-        for attributes in held:
-            attributes |= {k: values[id(v)] for k, v in attributes.items() if id(v) in values}
+        """Let all hold these values instead of the abstract tensors, by their identity."""
+        held: list[Any] = [after.attributes for after in self._after]
+        nested = [
+            each for after in self._after for found in after.nested.values() for each in found
+        ]
+        for _, content in nested:
+            hidden: Any = content.content if type(content) is HiddenState else None
+            # Of a class of the user's: its items, its attributes.
+            held += hidden if isinstance(hidden, tuple) else (content,)
+        self._places = [
+            replace(each, before=values.get(id(each.before), each.before)) for each in self._places
+        ]
+        held += [each.before for each in self._places]
+        for each in held:
+            if type(each) is dict:
+                each |= {k: values[id(v)] for k, v in each.items() if id(v) in values}
+            elif type(each) is list:
+                each[:] = [values.get(id(v), v) for v in each]
         self._buffers = [(table, name, values.get(id(t), t)) for table, name, t in self._buffers]
         return bool(values)
 
