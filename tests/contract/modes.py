@@ -159,6 +159,14 @@ def differentiated_in_inference_mode(x):
 
 
 @probe("mode", vec, calls=MODES)
+def conjugate_in_inference_mode(x):
+    """What is read as its conjugate, or negated, stays so."""
+    with torch.inference_mode():
+        made = torch.complex(x, x)
+        return made.conj(), made.conj().imag, made.imag
+
+
+@probe("mode", vec, calls=MODES)
 def viewed_in_inference_mode(x):
     """A view is what the tensor is that it shows; with another dtype, what the mode says."""
     with torch.inference_mode():

@@ -6,7 +6,7 @@ memory, so that what shared storage goes on to do so.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -15,6 +15,8 @@ from monograph.capture.queries.inference_tensors import note_made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_NEGATED: Final = torch.ops.aten._neg_view.default  # noqa: SLF001 - an operator's name
 
 
 def as_inference(leaves: Sequence[Any], places: Sequence[int]) -> list[Any]:
@@ -38,7 +40,11 @@ def _flagged(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_inference():
         return tensor
     with torch.inference_mode():
-        if tensor.is_conj() or tensor.is_neg() or tensor.layout is not torch.strided:
+        if tensor.is_conj():
+            return _flagged(tensor.conj()).conj()
+        if tensor.is_neg():
+            return _NEGATED(_flagged(_NEGATED(tensor)))
+        if tensor.layout is not torch.strided:
             return tensor.clone()
         made = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
         storage = tensor.untyped_storage()
