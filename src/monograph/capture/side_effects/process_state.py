@@ -90,7 +90,7 @@ def _of_python() -> dict[str, Any]:
         },
         _FOLDER: _folder(),
         "sys.path": [*sys.path],
-        "sys.modules": {**sys.modules},
+        "sys.modules": sys.modules.copy(),
     }
 
 
@@ -114,7 +114,7 @@ def _set_of_python(state: dict[str, Any]) -> None:
             logger.propagate = propagate
     if state[_FOLDER] not in (None, _folder()):
         os.chdir(state[_FOLDER])
-    for name, each in _new_modules(state["sys.modules"], {**sys.modules}):
+    for name, each in _new_modules(state["sys.modules"], sys.modules.copy()):
         if not _is_imported(name, each):
             del sys.modules[name]
     sys.modules.update(state["sys.modules"])
