@@ -36,6 +36,7 @@ from monograph.capture.side_effects.module_mutation import (
     find_changes,
     find_filled,
     find_harm,
+    find_spent,
     flags_changed,
     reshaped,
     watching,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from monograph.capture.inputs.input_mutation import Aftermath
     from monograph.capture.inputs.outputs import Outputs
     from monograph.capture.recovery.error_recovery import Problems
+    from monograph.capture.side_effects.module_mutation import Attribute
     from monograph.capture.side_effects.persistent_writes import Effect
     from monograph.capture.side_effects.tracking import WriteTarget
     from monograph.diagnostics import Frame
@@ -102,6 +104,8 @@ class Request:
     problems: Problems | None = None
     exporting: ExportingAnswers = field(default_factory=ExportingAnswers)
     relations_deferred: bool = False
+    spent: set[Attribute] = field(default_factory=set[Any])
+    """Attributes that lead to iterators which its runs used up, strict and plain ones."""
 
 
 class Trace:
@@ -138,6 +142,7 @@ class Trace:
             ended = self._recorded()
         finally:
             self.recorder.close()
+            self.request.spent.update(find_spent(self.state))
         if ended is None:
             return
         outputs, after = ended
@@ -270,7 +275,8 @@ class Trace:
         # What others may look at is missed there, whatever the next call does.
         effects.sort(key=lambda effect: not effect.is_seen_outside())
         refusals = [effect.refusal() for effect in effects]
-        self.changed = Watched(find_changes(self.state), tuple(e.place for e in effects))
+        spent = request.spent
+        self.changed = Watched(find_changes(self.state) | spent, tuple(e.place for e in effects))
         if self.watched is None:
             # Plain Python does not say which line writes.
             must_see_lines = not request.strict and bool(effects or after.lost)
@@ -278,9 +284,9 @@ class Trace:
                 self.harm = refusals
                 return False
         else:
-            self.harm = find_harm(self.state, self.watched)
+            self.harm = find_harm(self.state, self.watched, spent)
             self.reshaped = reshaped(self.state)
-        missed = bool(effects) and effects[0].is_seen_outside()
+        missed = bool(spent) or (bool(effects) and effects[0].is_seen_outside())
         self.harm = refusals + self.harm if missed else self.harm + refusals
         if self.harm and not missed:
             self.left = Left(self.state, [effect.place for effect in effects])

@@ -31,6 +31,7 @@ from monograph.integers.expr import Expr
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.side_effects.module_state import ModuleState, StateTensor
@@ -75,6 +76,17 @@ def find_changes(state: ModuleState) -> frozenset[Attribute]:
             path, _, name = each.target.rpartition(".")
             found.add((id(state.root.get_submodule(path)), name))
     return frozenset(found | _newly_shared(state))
+
+
+def find_spent(state: ModuleState) -> frozenset[Attribute]:
+    """Attributes that lead to iterators which a run advanced: nobody can put them back."""
+    return frozenset(
+        (id(saved.module), name)
+        for saved in state.saved
+        for name, contents in saved.nested.items()
+        for owner, content in contents
+        if type(content) is HiddenState and not content.is_still_in(owner)
+    )
 
 
 def flags_changed(state: ModuleState, watched: Watched) -> frozenset[str]:
@@ -171,9 +183,14 @@ def reshaped(state: ModuleState) -> dict[str, TensorType]:
     }
 
 
-def find_harm(state: ModuleState, watched: Watched) -> list[MonographError]:
-    """What outlives this run and may matter to the next: a refusal each, of a run that watched."""
-    changed = find_changes(state)
+def find_harm(
+    state: ModuleState, watched: Watched, spent: AbstractSet[Attribute] = frozenset()
+) -> list[MonographError]:
+    """What outlives this run and may matter to the next: a refusal each, of a run that watched.
+
+    `spent` is what runs before it used up.
+    """
+    changed = find_changes(state) | spent
     found = (
         _harm(state, saved, name, watched)
         for saved in state.saved
