@@ -807,3 +807,49 @@ def memory_replaced_beside_a_view(x):
     first = a[:1]
     a.data = x * 3
     return a, first
+
+
+@program(lambda n=4: (torch.randn(n),))
+def memory_of_a_value_that_is_let_go(x):
+    """Nobody can tell a copy from it."""
+    a, b = x * 1, x * 2
+    b.add_(1)
+    a.data = b
+    return a * b.sum(), a.view(-1)
+
+
+@program(lambda n=4: (torch.randn(n),), refused="data-replaced")
+def memory_written_by_its_first_owner(x):
+    """The tensor that took it over shows what is written."""
+    a, b = x * 1, x * 2
+    a.data = b
+    b.add_(1)
+    return a
+
+
+@program(lambda n=4: (torch.randn(n),), refused="data-replaced")
+def memory_written_by_whoever_took_it_over(x):
+    """A view of the first owner shows what is written."""
+    a, b = x * 1, x * 2
+    first = b[:1]
+    a.data = b.data
+    a[:2].mul_(3)
+    return first * 2
+
+
+@program(lambda n=4: (torch.randn(n),), refused="data-replaced")
+def memory_taken_over_twice(x):
+    """All three are one."""
+    a, b, c = x * 1, x * 2, x * 3
+    a.data = b
+    c.data = a
+    b.add_(1)
+    return c
+
+
+@program(lambda n=4: (torch.randn(n),), refused="data-replaced")
+def memory_returned_under_both_names(x):
+    """The caller may write to one of them."""
+    a, b = x * 1, x * 2
+    a.data = b
+    return a, b

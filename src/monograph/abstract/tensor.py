@@ -367,6 +367,7 @@ class AbstractTensor(Flags):
         """Written in place: right where nothing else lies in the memory that it takes over.
 
         A tensor that is given its own memory stays as it is.
+        Whether that goes on is seen when the run has ended (`Lineage.taken_over`).
         Raises: data-replaced (the memory is that of an input or of the module's state, or has
             another shape or dtype).
         """
@@ -385,7 +386,9 @@ class AbstractTensor(Flags):
         made = [each.meta.get("val") for each in users]
         if any(isinstance(o, AbstractTensor) and o.storage_root is own for o in made):
             raise problem("data-replaced", reason="another tensor may lie in what it had")
-        self.recorder.call(torch.ops.aten.copy_.default, (self.data, value), {})
+        written = self.data
+        self.recorder.call(torch.ops.aten.copy_.default, (written, value), {})
+        self.recorder.lineage.takes_over(written, root)
 
     @property
     def _version(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]

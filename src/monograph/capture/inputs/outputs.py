@@ -34,7 +34,7 @@ from monograph.integers import Expr, Real, Relation
 from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from torch.fx.graph import Graph
     from torch.fx.node import Node
@@ -79,6 +79,7 @@ def close_outputs(
     _check_kinds(recorder, state, values)
     if recorder.known_aliases is not None:
         recorder.known_aliases.check_returned(values, partial(_is_input, recorder))
+    _check_taken_over(recorder, values)
     values = _write_reassigned(recorder, state, values)
     recorder.write_last_assertions()
     leaves = tuple([_leaf(recorder, value) for value in values])
@@ -279,6 +280,35 @@ def _check_memory_taken(recorder: Recorder, buffer: StateTensor) -> None:
                 at = recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
                 reason = f"that of `self.{buffer.target}`, which forward replaces"
                 raise problem("data-replaced", at=at, reason=reason)
+
+
+def _check_taken_over(recorder: Recorder, values: list[Any]) -> None:
+    """What `.data = ...` gave another tensor's memory would show what is written there since.
+
+    Raises: data-replaced.
+    """
+    returned = {id(each.storage_root) for each in values if isinstance(each, AbstractTensor)}
+    for node, (own, n_own), (other, n_other) in recorder.lineage.taken_over:
+        seen = {id(each) for each in _memories_used_after(node)} | returned
+        stays = own.node is not None and own.node.op == "placeholder"
+        is_shown = id(own) in seen or stays
+        is_written = other.n_writes > n_other and is_shown
+        is_written |= own.n_writes > n_own and id(other) in seen
+        both = (id(own) in returned or stays) and id(other) in returned
+        if is_written or both:
+            at = recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
+            how = "written to" if is_written else "returned"
+            reason = f"another tensor lies in that, and is {how} afterwards"
+            raise problem("data-replaced", at=at, reason=reason)
+
+
+def _memories_used_after(node: Node) -> Iterator[AbstractTensor]:
+    while node.op != "root":
+        node = node.next
+        for each in node.all_input_nodes:
+            value = each.meta.get("val")
+            if isinstance(value, AbstractTensor):
+                yield value.storage_root
 
 
 def _may_lie_in(recorder: Recorder, value: AbstractTensor, buffer: StateTensor) -> bool:

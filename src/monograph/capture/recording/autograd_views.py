@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from monograph.abstract.tensor_type import TensorType
 
     Abstract = Callable[[torch.Tensor], AbstractTensor]
+    Memory = tuple[AbstractTensor, int]
+    """The owner of a memory, and how often that was written to by then."""
 
 
 _CONTIGUOUS: Final = torch.ops.aten.contiguous.default
@@ -55,7 +57,7 @@ class Lineage:
     __slots__ = (
         *("_apart", "_bases", "_beside", "_by_base", "_by_layout", "_doubted", "_followed"),
         "_names",
-        *("_views", "_writes", "n_writes"),
+        *("_views", "_writes", "n_writes", "taken_over"),
     )
 
     def __init__(self) -> None:
@@ -72,6 +74,8 @@ class Lineage:
         self._views: dict[int, list[AbstractTensor]] = {}
         self._writes: dict[int, list[Node]] = {}
         self.n_writes = 0
+        self.taken_over: list[tuple[Node, Memory, Memory]] = []
+        """Nodes that copy what a tensor has in common with another from then on."""
         self._followed: tuple[int, set[Node]] = (0, set())
         """Nodes behind which everything was told already, after so many writes."""
 
@@ -221,6 +225,12 @@ class Lineage:
         """Whether a view requires gradients because its base does, and so is a leaf."""
         found = self._by_base.get(id(tensor))
         return found is not None and found[1] == self._n_changes(tensor)
+
+    def takes_over(self, written: AbstractTensor, root: AbstractTensor) -> None:
+        """`tensor.data = value` was recorded as a write, which shares no memory with the value."""
+        if written.node is not None:
+            own = written.storage_root
+            self.taken_over.append((written.node, (own, own.n_writes), (root, root.n_writes)))
 
     def counts_apart(self, data: AbstractTensor) -> None:
         """What `.data` gave: like `detach`, unless something writes to the memory."""
