@@ -198,9 +198,16 @@ class Lineage:
                     each.tensor_type = with_requires_grad(each.tensor_type, True)
 
     def told_to_require(self, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001
-        """`requires_grad_`: the views of a base that it says this of go along."""
+        """`requires_grad_`: the views of a base that it says this of go along.
+
+        A view that is told not to does while its base does.
+        """
         names = self.names(tensor)
         base = self._bases.get(id(tensor), tensor)
+        if not flag and base.tensor_type.requires_grad and all(each is not base for each in names):
+            for each in names:
+                self._follow_base(each)
+            return
         for each in names:
             self._by_base.pop(id(each), None)
             each.tensor_type = with_requires_grad(each.tensor_type, flag)

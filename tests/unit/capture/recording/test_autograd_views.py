@@ -52,10 +52,37 @@ def write_without_gradients(x):
     return flags(z, y, y * 1)
 
 
+def told_not_to(x):
+    """A view of a view that has a flag of its own."""
+    y = x * 2
+    with torch.no_grad():
+        v, other = y.view(-1), y[1:]
+        w = v.view(3, -1)
+        v.requires_grad_()
+        w.requires_grad_(False)
+        other.requires_grad_(False)
+    return flags(y * 1, y, v, w, other, w * 2)
+
+
+def told_before_its_base(x):
+    """It goes by its base from then on."""
+    y = x.detach() * 2
+    with torch.no_grad():
+        w = y[1:][1:]
+        w.requires_grad_()
+        y.requires_grad_()
+        w.requires_grad_(False)
+        before = [w.requires_grad]
+        y.requires_grad_(False)
+    return before + flags(y, w)[0], w * 2
+
+
+FORWARDS = [write_to_base, write_to_view, write_to_what_is_detached, write_without_gradients]
+FORWARDS += [told_not_to, told_before_its_base]
+
+
 @pytest.mark.parametrize("needs", [True, False])
-@pytest.mark.parametrize(
-    "forward", [write_to_base, write_to_view, write_to_what_is_detached, write_without_gradients]
-)
+@pytest.mark.parametrize("forward", FORWARDS)
 def test_flags_are_as_in_eager(forward, needs):
     """Whichever of a family is written to."""
     (eager, result), (captured, computed) = said(forward, torch.ones(3, requires_grad=needs))
