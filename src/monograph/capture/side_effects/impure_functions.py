@@ -27,7 +27,7 @@ import warnings
 import weakref
 from functools import partial
 from operator import attrgetter
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -297,8 +297,9 @@ def find_outside(
         return found
     if type(function) is FunctionType and function.__name__ == "manual_seed":
         return Switch("torch.manual_seed")  # libraries wrap PyTorch's
-    if function is builtins.hash:
-        return _identity_hash(args)
+    if function is builtins.hash or getattr(function, "__name__", "") == "__hash__":
+        hashed = args or (getattr(function, "__self__", None),)
+        return Read("hash", _IDENTITY) if is_hashed_by_identity(hashed[0]) else None
     if function is weakref.ref or function is weakref.proxy:
         is_kept = is_made is None or isinstance(args[0], torch.Tensor) or is_made(args[0])
         return WEAK if is_kept else None
@@ -390,10 +391,14 @@ def _of_owner(owner: Any, name: str) -> Read | None:
     return None
 
 
-def _identity_hash(args: Sequence[Any]) -> Read | None:
-    if len(args) == 1 and type(args[0]).__hash__ is object.__hash__:
-        return Read("hash", _IDENTITY)
-    return None
+def is_hashed_by_identity(value: Any) -> bool:
+    """Whether the hash of a value, or of what is in it, is where an object lies."""
+    kind = type(value)
+    if issubclass(kind, tuple | frozenset):
+        return any(map(is_hashed_by_identity, value))
+    if kind is MethodType or kind in BOUND_TO_C:
+        return type(value.__self__) is not ModuleType
+    return kind.__hash__ is object.__hash__ or issubclass(kind, torch.Tensor)
 
 
 def clock(what: str) -> Read:

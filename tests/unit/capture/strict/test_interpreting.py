@@ -155,6 +155,29 @@ def test_what_may_differ_between_calls_is_refused(name) -> None:
     assert f'"{name}": lambda' in message
 
 
+HASHED = {
+    "tensor": lambda x: x,
+    "in a tuple": lambda x: (1, (x, 2)),
+    "in a set": lambda x: frozenset([x]),
+    "method": lambda x: x.sum,
+    "class": type,
+}
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("name", HASHED)
+def test_hash_by_identity_is_refused(name, strict) -> None:
+    """Of a tensor, of what holds one, of a bound method: in every call they lie elsewhere."""
+    hashed = HASHED[name]
+
+    def forward(self, x):
+        return x * (hash(hashed(x)) % 7)
+
+    with pytest.raises(MonographError) as caught:
+        export(of(forward), (torch.ones(3),), strict=strict)
+    assert caught.value.diagnostic.name == "outside-read"
+
+
 def test_hash_of_values_is_no_outside_read() -> None:
     """Only an identity differs between calls."""
 
