@@ -60,6 +60,11 @@ def content_of(owner: Any) -> Any:
     return set(set.__iter__(owner)) if issubclass(type(owner), set) else None
 
 
+def parts_of(owner: tuple[Any, ...] | frozenset[Any]) -> Iterable[Any]:
+    """What is in a container that nothing is written to."""
+    return (tuple if issubclass(type(owner), tuple) else frozenset).__iter__(owner)
+
+
 def same_content(one: Any, other: Any) -> bool:
     """Whether two copies of content are of the same objects, in the same order."""
     if len(one) != len(other):

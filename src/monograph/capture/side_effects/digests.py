@@ -36,6 +36,7 @@ from monograph.capture.side_effects.container_contents import (
     CONTAINERS,
     attributes_of,
     content_of,
+    parts_of,
 )
 from monograph.capture.side_effects.native_state import (
     BOUND_TO_C,
@@ -293,7 +294,7 @@ def _inside(value: Any) -> Iterable[Any] | None:
     if issubclass(type(value), MappingProxyType):
         return value.values()
     if issubclass(type(value), _PASSED_THROUGH):
-        return value
+        return parts_of(value)
     if type(value) in _BOUND:
         return (value.__self__,)
     if issubclass(type(value), functools.partial):

@@ -36,6 +36,7 @@ import torch
 from monograph.capture.call_events import MONITORING
 from monograph.capture.code_policy import OURS, TORCH, is_library, is_users
 from monograph.capture.installation import THREAD
+from monograph.capture.side_effects.container_contents import parts_of
 from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.diagnostics import problem
 from monograph.diagnostics.code_origin import is_installed
@@ -395,7 +396,7 @@ def is_hashed_by_identity(value: Any) -> bool:
     """Whether the hash of a value, or of what is in it, is where an object lies."""
     kind = type(value)
     if issubclass(kind, tuple | frozenset):
-        return any(map(is_hashed_by_identity, value))
+        return any(map(is_hashed_by_identity, parts_of(value)))
     if kind is MethodType or kind in BOUND_TO_C:
         return type(value.__self__) is not ModuleType
     return kind.__hash__ is object.__hash__ or issubclass(kind, torch.Tensor)

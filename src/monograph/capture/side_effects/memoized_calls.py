@@ -12,7 +12,7 @@ import torch
 
 from monograph.abstract.symbols import as_stated
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.side_effects.container_contents import attributes_of, content_of
+from monograph.capture.side_effects.container_contents import attributes_of, content_of, parts_of
 from monograph.capture.side_effects.digests import LEAVES, Digests
 from monograph.capture.side_effects.module_mutation import is_made_of_state
 from monograph.capture.side_effects.native_state import calls_of, with_types
@@ -138,6 +138,8 @@ class MemoizedCalls:
 def _inside(value: Any) -> list[Any]:
     if isinstance(value, type | torch.nn.Module):
         return []
-    content = list(value) if isinstance(value, tuple | frozenset) else content_of(value) or []
+    if isinstance(value, tuple | frozenset):
+        return [*parts_of(value), *attributes_of(value).values()]
+    content = content_of(value) or []
     own = attributes_of(value) if type(value).__dictoffset__ else {}
     return [*(content.values() if isinstance(content, dict) else content), *own.values()]

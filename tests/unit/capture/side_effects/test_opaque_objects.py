@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import array
+import itertools
 
 import pytest
+import torch
+from torch import nn
 
+import monograph
 from monograph.capture.side_effects import native_state
 from monograph.capture.side_effects.opaque_objects import keep
+from monograph.diagnostics import MonographError
 
 
 class Number:
@@ -87,3 +92,50 @@ def test_a_buffer_that_is_looked_into_gets_its_bytes_back(kind):
         assert bytes(buffer) == b"abc"
     native_state.write_native(buffer, before)
     assert bytes(buffer) == b"ab"
+
+
+class Endless(tuple):
+    """A tuple that tells of its own items without end."""
+
+    __slots__ = ()
+    asked = 0
+
+    def __iter__(self):
+        Endless.asked += 1
+        return itertools.repeat(1)
+
+
+class EndlessSet(frozenset):
+    """As much of a set."""
+
+    __slots__ = ()
+    __iter__ = Endless.__iter__
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("kind", [Endless, EndlessSet])
+def test_looking_runs_no_code_of_a_tuples_class(kind, strict):
+    """What is in it is read past `__iter__`, which may have no end."""
+    held = kind([1, 2])
+
+    class Module(nn.Module):
+        def forward(self, x):
+            return x * len(held)
+
+    assert monograph.export(Module(), (torch.ones(2),), strict=strict)
+    assert Endless.asked == 0
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_what_is_in_a_tuple_is_watched(strict):
+    """Whatever its class tells of it."""
+    held = Endless([[1]])
+
+    class Module(nn.Module):
+        def forward(self, x):
+            held[0].append(1)
+            return x * 2
+
+    with pytest.raises(MonographError) as caught:
+        monograph.export(Module(), (torch.ones(2),), strict=strict)
+    assert caught.value.diagnostic.name == "write-outlives-call"
