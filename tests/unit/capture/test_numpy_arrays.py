@@ -343,3 +343,22 @@ def test_views_and_copies_are_those_of_numpy(name, strict):
                     continue
                 assert all(map(torch.equal, found, written(x)))
                 assert [y.shape for y in found] == [y.shape for y in written(x)]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("shape", [(4, 1), (1, 3), (1, 4, 1), (2, 1, 3), (4, 3)])
+def test_a_result_lies_by_rows_where_its_operand_does(shape, strict):
+    """Dimensions of one element have no order of their own in NumPy."""
+
+    class Adds(torch.nn.Module):
+        def forward(self, x):
+            made = (x.numpy().T + 1, -x.numpy().T, x.numpy().T > 0)
+            tensors = [torch.from_numpy(each) for each in made]
+            return tensors, [each.stride() for each in tensors]
+
+    x = torch.randn(shape)
+    program = export(Adds(), (x,), strict=strict).module()
+    found, strides = program(x)
+    wanted, known = Adds()(x)
+    assert strides == known == [each.stride() for each in found]
+    assert all(map(torch.equal, found, wanted))

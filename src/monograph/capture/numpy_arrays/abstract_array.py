@@ -392,6 +392,13 @@ def apply_ufunc(
         return getattr(ufunc, method)(*values_of(inputs, name), **values_of(kwargs, name))
 
 
+def _by_rows_where_whole(result: Any) -> Any:
+    """NumPy gives dimensions of one element the strides of what lies by rows, if the rest does."""
+    if not any(type(size) is int and size == 1 for size in result.shape):
+        return result
+    return result.reshape(-1).view(result.shape) if result.is_contiguous() else result
+
+
 def _elementwise(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], out: Any = (None,), **options: Any
 ) -> Any:
@@ -411,7 +418,7 @@ def _elementwise(
     cast = [_cast(each, dtype) for each, dtype in zip(operands, loop, strict=True)]
     result = UFUNCS[ufunc](*cast).to(torch_dtype(given))
     if out is None:
-        return wrapped(result)
+        return wrapped(_by_rows_where_whole(result))
     if type(out) is not AbstractArray:
         raise NotRecorded
     if not np.can_cast(given, out.dtype, "same_kind"):
