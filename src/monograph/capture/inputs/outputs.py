@@ -79,7 +79,8 @@ def close_outputs(
     _check_kinds(recorder, state, values)
     if recorder.known_aliases is not None:
         recorder.known_aliases.check_returned(values, partial(_is_input, recorder))
-    _check_taken_over(recorder, values)
+    if recorder.families is not None:
+        _check_taken_over(recorder, recorder.families.taken_over, values)
     values = _write_reassigned(recorder, state, values)
     recorder.write_last_assertions()
     leaves = tuple([_leaf(recorder, value) for value in values])
@@ -282,13 +283,13 @@ def _check_memory_taken(recorder: Recorder, buffer: StateTensor) -> None:
                 raise problem("data-replaced", at=at, reason=reason)
 
 
-def _check_taken_over(recorder: Recorder, values: list[Any]) -> None:
+def _check_taken_over(recorder: Recorder, taken_over: list[Any], values: list[Any]) -> None:
     """What `.data = ...` gave another tensor's memory would show what is written there since.
 
     Raises: data-replaced.
     """
     returned = {id(each.storage_root) for each in values if isinstance(each, AbstractTensor)}
-    for node, (own, n_own), (other, n_other) in recorder.lineage.taken_over:
+    for node, (own, n_own), (other, n_other) in taken_over:
         seen = {id(each) for each in _memories_used_after(node)} | returned
         stays = own.node is not None and own.node.op == "placeholder"
         is_shown = id(own) in seen or stays
