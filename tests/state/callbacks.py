@@ -3,6 +3,7 @@
 import bisect
 import collections
 import copy
+import ctypes
 import functools
 import heapq
 import json
@@ -12,6 +13,7 @@ import random
 import re
 import time
 
+import numpy as np
 from torch.utils import _pytree as pytree
 
 from tests.state.registry import state
@@ -394,6 +396,39 @@ def copied_deeply(x):
     """`copy.deepcopy` calls a method."""
     copy.deepcopy(Index())
     return x * 2
+
+
+def noted(value, *_):
+    """A function that leaves a trace."""
+    LOG.append(1)
+    return value
+
+
+NOTED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(noted)
+
+
+@program("write-outlives-call")
+def vectorized(x):
+    """NumPy calls a function for each number."""
+    return x * float(np.vectorize(noted)([2.0])[0])
+
+
+@program("write-outlives-call")
+def made_a_ufunc(x):
+    """NumPy calls a function that is in what is called."""
+    return x * float(np.frompyfunc(noted, 1, 1)([2.0])[0])
+
+
+@program("write-outlives-call")
+def reduced_by_a_ufunc(x):
+    """So does a method of it."""
+    return x * float(np.frompyfunc(noted, 2, 1).reduce([2.0, 3.0]))
+
+
+@program("write-outlives-call")
+def called_by_a_foreign_function(x):
+    """A function of C that is one of Python."""
+    return x * NOTED(2)
 
 
 @program()

@@ -43,6 +43,8 @@ _CLOSED: Final = frozenset(
 _HOLDING: Final = frozenset({list, tuple, set, frozenset})
 _KNOWN_PACKAGES: Final = frozenset({"torch", "numpy", __name__.partition(".")[0]})
 """Whose objects call nobody but what they hold."""
+_CALLED_OFTEN: Final = frozenset({"torch", "builtins"})
+"""Whose objects, when they are called, call nobody but what they are given."""
 _CALLING_NOBODY: Final = frozenset(
     map(id, (super, callable, type, id, object.__new__, dict.values, dict.keys, dict.items))
 )
@@ -85,6 +87,8 @@ class Callbacks:
             is_open = is_open or _is_users_function(callee)
         elif kind in BOUND_TO_C and type(callee.__self__) not in _CLOSED:
             is_open = self._is_given((callee.__self__,)) or is_open
+        elif package_of(kind) not in _CALLED_OFTEN:
+            is_open = is_open or self._keeps_users(callee, kind, _DEEPEST)
         if not is_open and n_function_modes() + n_dispatch_modes() > 1:  # the recorder is one
             is_open = any(self._is_users(type(each)) for each in modes())
         if not is_open or self._is_watching:
@@ -183,6 +187,8 @@ class Callbacks:
             return True
         if isinstance(value, np.ndarray):
             return value.dtype.hasobject
+        if kind is np.ufunc:  # only those of `numpy.frompyfunc` take nothing but objects
+            return all(each.strip("O") == "->" for each in value.types)
         held = {} if isinstance(value, torch.nn.Module) else attributes_of(value)
         return self._any(held.values(), len(held), depth)
 

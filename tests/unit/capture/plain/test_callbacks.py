@@ -49,6 +49,7 @@ CLOSED = [
     (torch.nn.functional.relu, torch.ones(2)),
     (len, torch.Size([2, 3])),  # no module: installed packages put functions on their class
     (np.add, np.ones(2), 1),
+    (np.add.reduce, np.ones(2)),
     (super, Key, Key()),
 ]
 OPEN = [
@@ -71,6 +72,10 @@ OPEN = [
     (len, np.array([Key()], dtype=object)),
     (len, Torch(1, 1)),
     (len, functools.lru_cache(function)),
+    (np.frompyfunc(function, 0, 1),),
+    (np.frompyfunc(function, 2, 1).reduce, [1, 2]),
+    (np.vectorize(function), [1]),
+    (functools.cmp_to_key(function), 1),
 ]
 
 
