@@ -43,9 +43,12 @@ def common_device(operands: Sequence[TensorType]) -> torch.device:
     return device or torch.device("cpu")
 
 
-def elementwise(operands: Sequence[TensorType], dtype: torch.dtype) -> TensorType:
+def elementwise(
+    operands: Sequence[TensorType], dtype: torch.dtype, *, with_number: bool = False
+) -> TensorType:
     """The result of an elementwise operation over tensor operands (Python numbers left out).
 
+    `with_number`: of one tensor and a number, which is a tensor of another shape to PyTorch.
     Numbers alone, as in `torch.div(7, 2)`, make a 0-dim tensor on the CPU.
 
     Raises: sizes-disagree, operator-refused-types.
@@ -54,7 +57,8 @@ def elementwise(operands: Sequence[TensorType], dtype: torch.dtype) -> TensorTyp
         return TensorType((), dtype, torch.device("cpu"))
     first = operands[0]
     if len(operands) == 1:
-        return TensorType(first.shape, dtype, first.device, unary_strides(first))
+        strides = unary_strides(first, with_number=with_number)
+        return TensorType(first.shape, dtype, first.device, strides)
     shape = broadcast_shapes(*[t.shape for t in operands])
     device = first.device
     contiguous = True
@@ -65,25 +69,28 @@ def elementwise(operands: Sequence[TensorType], dtype: torch.dtype) -> TensorTyp
             contiguous = False
     if contiguous:
         return TensorType(shape, dtype, device)
-    return TensorType(shape, dtype, device, _strides(operands, shape))
+    return TensorType(shape, dtype, device, _strides(operands, shape, with_number=with_number))
 
 
-def unary_strides(t: TensorType) -> tuple[Int, ...] | None:
+def unary_strides(t: TensorType, *, with_number: bool = False) -> tuple[Int, ...] | None:
     """Strides of `f(t)`: `t`'s own if dense, else its order of dimensions."""
     if t.strides is None:
         return None
-    return _strides([t], t.shape)
+    return _strides([t], t.shape, with_number=with_number)
 
 
-def _strides(operands: Sequence[TensorType], shape: tuple[Int, ...]) -> tuple[Int, ...] | None:
+def _strides(
+    operands: Sequence[TensorType], shape: tuple[Int, ...], *, with_number: bool
+) -> tuple[Int, ...] | None:
     first = operands[0]
     if first.shape == shape and _orders_every_dim(first):
         return first.strides
     strides = first.stride()
-    if all(t.shape == shape and is_contiguous(t) for t in operands):
-        return None  # whatever strides sizes of 1 have
-    if all(t.shape == shape and t.stride() == strides for t in operands) and is_dense(first):
-        return strides
+    if not with_number and all(t.shape == shape for t in operands):
+        if all(map(is_contiguous, operands)):
+            return None  # whatever strides sizes of 1 have
+        if all(t.stride() == strides for t in operands) and is_dense(first):
+            return strides
     return strides_from_steps([_broadcast_strides(t, shape) for t in operands], shape)
 
 

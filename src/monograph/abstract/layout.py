@@ -270,4 +270,4 @@ def dense_like_strides(t: TensorType, shape: Sequence[Int] | None = None) -> tup
     order = _dense_order(t)
     if order is None:
         return strides_in_order(t.shape, stride_order(t))
-    return None if order == sorted(order, reverse=True) else t.strides
+    return t.strides

@@ -60,7 +60,8 @@ def where(condition: TensorType, x: TensorType | Number, other: TensorType | Num
         condition.dtype in (torch.bool, torch.uint8), "where", "a bool condition", condition.dtype
     )
     dtype = result_dtype((x, other))
-    return elementwise([t for t in (condition, x, other) if isinstance(t, TensorType)], dtype)
+    operands = [t for t in (condition, x, other) if isinstance(t, TensorType)]
+    return elementwise(operands, dtype, with_number=len(operands) < 3)
 
 
 @rule(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
@@ -110,7 +111,8 @@ def div_mode(x: TensorType, other: TensorType | Number, *, rounding_mode: str | 
         dtype = float_dtype(dtype)
     elif kind(dtype) not in REAL_NUMBERS:
         raise refused(aten.div.Tensor_mode, dtype)
-    return elementwise([t for t in (x, other) if isinstance(t, TensorType)], dtype)
+    operands = [t for t in (x, other) if isinstance(t, TensorType)]
+    return elementwise(operands, dtype, with_number=len(operands) < 2)
 
 
 @shared_rule(aten.isclose.default)

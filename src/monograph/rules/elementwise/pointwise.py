@@ -85,6 +85,24 @@ def refused(overload: OpOverload, dtype: torch.dtype) -> MonographError:
     )
 
 
+_NUMBER_ASIDE = frozenset(
+    (
+        *(aten.clamp_max.default, aten.clamp_min.default),
+        *(aten.pow.Tensor_Scalar, aten.float_power.Tensor_Scalar),
+    )
+)
+"""What is computed of a tensor alone, whose number is no tensor of another shape."""
+_NUMBER_INSIDE = frozenset(
+    (
+        *(aten.deg2rad.default, aten.rad2deg.default, aten.isreal.default),
+        *(aten.nan_to_num.default, aten.relu6.default, aten.hardtanh.default),
+    )
+)
+"""What is computed with such a number, though it is given a tensor alone."""
+_FILLED = frozenset((aten.isinf.default, aten.isfinite.default))
+"""What is a constant of integers: filled, in the layout of its tensor."""
+
+
 def _add(overload: OpOverload, function: Callable[..., Any], depth: int = 2) -> None:
     RULES.add(Rule(overload, function, __file__, sys._getframe(depth).f_lineno))
 
@@ -104,7 +122,9 @@ def _unary(
         dtype = x.dtype
         if kind(dtype) not in kinds:
             raise refused(overload, dtype)
-        return elementwise((x,), result(dtype))
+        is_filled = overload in _FILLED and not dtype.is_floating_point
+        with_number = is_filled or overload in _NUMBER_INSIDE
+        return elementwise((x,), result(dtype), with_number=with_number)
 
     return rule
 
@@ -142,7 +162,8 @@ def _finish(
 ) -> TensorType:
     if kinds is not ANY and kind(dtype) not in kinds:
         raise refused(overload, dtype)
-    return elementwise(tensors, result(dtype))
+    with_number = len(tensors) == 1 and overload not in _NUMBER_ASIDE
+    return elementwise(tensors, result(dtype), with_number=with_number)
 
 
 def without_bools(*overloads: OpOverload) -> None:
