@@ -55,6 +55,10 @@ class Counting(Protocol):
         """Whether writes to a memory may count for one of its tensors and not for another."""
         ...
 
+    def takes_over(self, written: AbstractTensor, root: AbstractTensor) -> None:
+        """`tensor.data = value` was recorded as a write."""
+        ...
+
 
 class Recording(Protocol):
     """What an abstract tensor asks of the recorder that made it."""

@@ -62,7 +62,8 @@ def content_of(owner: Any) -> Any:
 
 def parts_of(owner: tuple[Any, ...] | frozenset[Any]) -> Iterable[Any]:
     """What is in a container that nothing is written to."""
-    return (tuple if issubclass(type(owner), tuple) else frozenset).__iter__(owner)
+    kind: Any = tuple if issubclass(type(owner), tuple) else frozenset
+    return kind.__iter__(owner)
 
 
 def same_content(one: Any, other: Any) -> bool:
