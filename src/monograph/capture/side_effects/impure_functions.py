@@ -8,16 +8,20 @@ does not matter.
 
 from __future__ import annotations
 
+import atexit
 import builtins
+import copyreg
 import datetime as dt
 import gc
 import inspect
 import io
+import locale
 import logging
 import opcode
 import os
 import random
 import secrets
+import signal
 import sys
 import threading
 import time
@@ -111,6 +115,12 @@ _PLACES: Final[list[tuple[Any, list[str], Callable[[Any], Any]]]] = []
 """Where functions that are known by themselves stand."""
 
 
+_MODULE_HOOKS: Final = (
+    "register_module_forward_hook register_module_forward_pre_hook register_module_backward_hook"
+    " register_module_full_backward_hook register_module_full_backward_pre_hook"
+)
+
+
 def _known() -> Iterator[tuple[Any, Read | Switch]]:
     """Every function that is known by itself."""
     for what, function in SETTERS:
@@ -166,6 +176,13 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         (logging, "disable captureWarnings"),
         (logging.Logger, "setLevel addHandler removeHandler"),
         (threading, "settrace setprofile"),
+        (signal, "signal setitimer alarm"),
+        (atexit, "register unregister"),
+        (copyreg, "pickle"),
+        (locale, "setlocale"),
+        (torch.multiprocessing, "set_sharing_strategy"),
+        (torch.sparse.check_sparse_tensor_invariants, "enable disable"),
+        (torch.nn.modules.module, _MODULE_HOOKS),
         (MONITORING, "use_tool_id set_events set_local_events register_callback free_tool_id"),
     ):
         yield from ((function, Switch(name)) for name, function in _named(module, names))

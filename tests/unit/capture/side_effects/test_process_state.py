@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import copyreg
 import decimal
+import locale
 import logging
 import os
 import random
+import signal
 import sys
 import threading
 import warnings
@@ -14,6 +18,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+import torch.nn.modules.module as nn_modules
 
 from monograph import export
 from monograph.diagnostics import MonographError, SideEffectError, UnsupportedError
@@ -145,6 +150,38 @@ LEFT = {
     "warnings": (lambda: warnings.simplefilter("ignore"), lambda: [*warnings.filters]),
 }
 """What sets something for the whole process, and what tells how it stands."""
+
+
+HANDLERS = {
+    "signal": lambda: signal.signal(signal.SIGUSR1, signal.SIG_DFL),
+    "end": lambda: atexit.register(len, ()),
+    "copies": lambda: copyreg.pickle(Calls, lambda made: (Calls, (made.function,))),
+    "language": lambda: locale.setlocale(locale.LC_CTYPE, "C"),
+    "sharing": lambda: torch.multiprocessing.set_sharing_strategy("file_system"),
+    "checks": lambda: (torch.sparse.check_sparse_tensor_invariants.enable(), None)[1],
+    "hook": lambda: nn_modules.register_module_forward_hook(lambda *_: None),
+    "hook before": lambda: nn_modules.register_module_forward_pre_hook(lambda *_: None),
+}
+
+
+def _take_back():
+    """A capture that goes on after refusals does them."""
+    atexit.unregister(len)
+    copyreg.dispatch_table.pop(Calls, None)
+    torch.sparse.check_sparse_tensor_invariants.disable()
+    torch.multiprocessing.set_sharing_strategy("file_descriptor")
+    nn_modules._global_forward_hooks.clear()
+    nn_modules._global_forward_pre_hooks.clear()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", HANDLERS)
+def test_handlers_of_the_process_are_refused(name, strict):
+    """What Python or PyTorch calls from then on, and how they go about it."""
+    with pytest.raises(MonographError) as caught:
+        export(Calls(HANDLERS[name]), (torch.ones(2),), strict=strict)
+    _take_back()
+    assert caught.value.diagnostic.name == "write-outlives-call"
 
 
 @pytest.mark.parametrize("strict", [False, True])
