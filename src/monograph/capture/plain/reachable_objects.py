@@ -31,7 +31,7 @@ from monograph.capture.plain.attribute_writes import (
 from monograph.capture.plain.identity_tests import IdentityTests, identity_tests
 from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.capture.side_effects.digests import LEAVES, Digests, is_users_class
-from monograph.capture.side_effects.place_names import Called
+from monograph.capture.side_effects.place_names import Called, enclosed_variables
 from monograph.capture.side_effects.tracking import WriteTarget
 
 if TYPE_CHECKING:
@@ -181,10 +181,23 @@ class Reach(Digests):
                 self._binding(variables, name, by)
             if issubclass(type(value), ModuleType):
                 self._module(value, plan, by, {id(value)})
+            elif type(value) is FunctionType:
+                self._parts_of_function(value, plan, Called("global", name), by)
             elif type(value) not in LEAVES and id(value) not in self._seen:
                 self.follow(value, Called("global", name), by, outside=True)
             if plan.written is not None and issubclass(type(value), _WITH_ATTRIBUTES):
                 self._attributes_of(value, Called("global", name), by, plan)
+
+    def _parts_of_function(self, value: FunctionType, plan: Plan, root: Called, by: Chain) -> None:
+        """What code may write to that is in a function, where it names the place."""
+        if "__kwdefaults__" in plan.names:
+            self.follow(value.__kwdefaults__, root, by, outside=True)
+        if "__closure__" in plan.names:
+            for name, held in enclosed_variables(value):
+                cell = (value.__closure__ or ())[value.__code__.co_freevars.index(name)]
+                self._effects.add(
+                    WriteTarget("cell", cell, name, held, tracked=True, by=by, function=value)
+                )
 
     def _module(self, module: ModuleType, plan: Plan, by: Chain, seen: set[int]) -> None:
         """What code can reach through a module that it names; not what a library keeps there."""

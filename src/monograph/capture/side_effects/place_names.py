@@ -61,7 +61,7 @@ def _names(
     for kind, named in (
         ("argument", arguments),
         ("default", default_values(function)),
-        ("closure", _closure(function)),
+        ("closure", enclosed_variables(function)),
         ("global", () if function is None else function.__globals__.items()),
         ("class", of_classes),
     ):
@@ -85,7 +85,8 @@ def default_values(function: FunctionType | None) -> Iterator[tuple[str, Any]]:
     yield from (function.__kwdefaults__ or {}).items()
 
 
-def _closure(function: FunctionType | None) -> Iterator[tuple[str, Any]]:
+def enclosed_variables(function: FunctionType | None) -> Iterator[tuple[str, Any]]:
+    """The variables of enclosing functions that have a value, with these."""
     if function is None:
         return
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):

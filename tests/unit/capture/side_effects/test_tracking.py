@@ -141,3 +141,35 @@ def test_what_stays_as_it_was_is_no_write(strict):
     x = torch.randn(2)
     program = monograph.export(Calls(_stays), (x,), strict=strict).module()
     assert torch.equal(program(x), Calls(_stays)(x))
+
+
+def enclosing():
+    """Give a function that encloses a variable."""
+    count = 0
+    return lambda: count
+
+
+def named_only(*, factor=1):
+    """A default value that is given by name alone."""
+    return factor
+
+
+ENCLOSES = enclosing()
+
+
+def _writes_a_default(_):
+    named_only.__kwdefaults__["factor"] += 1
+
+
+def _writes_a_cell(_):
+    ENCLOSES.__closure__[0].cell_contents += 1
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("write", [_writes_a_default, _writes_a_cell])
+def test_a_write_into_a_function_is_refused_and_put_back(write, strict):
+    """What code comes to by the names of places in functions."""
+    with pytest.raises(MonographError) as caught:
+        monograph.export(Calls(write), (torch.ones(2),), strict=strict)
+    assert caught.value.diagnostic.name == "write-outlives-call"
+    assert (named_only(), ENCLOSES()) == (1, 0)
