@@ -2,24 +2,15 @@
 
 import ast
 import re
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
 from tests.drawn.calls import Inputs
-from tests.drawn.running import INTERNAL, WRONG, Drawn, Verdict, verdicts
+from tests.drawn.running import INTERNAL, WRONG, Drawn, TooLong, Verdict, verdicts, within
 
 HEAD = "def forward():\n"
 LIMIT = 5.0
-
-
-class TooLong(BaseException):
-    """A loop has lost what ends it."""
-
-
-def _stop(*_: object) -> None:
-    raise TooLong
 
 
 def kind_of(verdict: Verdict) -> tuple[str, str, bool]:
@@ -31,7 +22,6 @@ def kind_of(verdict: Verdict) -> tuple[str, str, bool]:
 def reduced(program: Drawn, fault: Verdict) -> Drawn:
     """Take away what the fault does not need."""
     wanted = kind_of(fault)
-    signal.signal(signal.SIGALRM, _stop)
 
     def fails(candidate: Drawn) -> bool:
         return any(
@@ -53,17 +43,15 @@ def reduced(program: Drawn, fault: Verdict) -> Drawn:
 
 def replace_if(program: Drawn, fails: Callable[[Drawn], bool], **changes: object) -> Drawn:
     """The changed program where it runs and fails, else the program."""
-    signal.setitimer(signal.ITIMER_REAL, LIMIT)
     try:
-        changed = replace(program, **changes)
-        _, module = changed.made()
-        args, kwargs = changed.example.make()
-        module(*args, **kwargs)
-        return changed if fails(changed) else program
+        with within(LIMIT):
+            changed = replace(program, **changes)
+            _, module = changed.made()
+            args, kwargs = changed.example.make()
+            module(*args, **kwargs)
+            return changed if fails(changed) else program
     except (Exception, TooLong):  # noqa: BLE001 - it is no program any more
         return program
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def simpler(program: Drawn, fails: Callable[[Drawn], bool]) -> Drawn:

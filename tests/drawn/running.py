@@ -6,6 +6,7 @@ import io
 import linecache
 import logging
 import random
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -28,6 +29,8 @@ AGREES, REFUSED, RAISES, WRONG, INTERNAL = "agrees", "refused", "raises", "WRONG
 UNDETERMINED = "undetermined"
 """Eager's own result is another each time: what `resize_` adds is whatever memory held."""
 NO_GRADIENT = "backward is refused"
+LONGEST = 20.0
+"""How many seconds a program may take in eager code."""
 
 
 @dataclass
@@ -65,8 +68,28 @@ class Drawn:
         return "\n".join([*lines, *(f"# call {n}: {c.told()}" for n, c in enumerate(self.calls))])
 
 
+class TooLong(BaseException):
+    """A loop has lost what ends it."""
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raises: TooLong, where it takes longer; in the main thread alone."""
+
+    def stop(*_: object) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def drawn(number: int) -> Drawn:
-    """The program of this number: the first of those it gives that runs at its example."""
+    """The program of this number: the first of those it gives that ends at its example."""
     rng = random.Random(number)
     while True:
         example = example_of(rng)
@@ -74,8 +97,9 @@ def drawn(number: int) -> Drawn:
         try:
             program = Drawn(number, Writer(rng, example).body(), example, [], dynamic)
             names, module = program.made()
-            observed(module, names, example)
-        except Exception:  # noqa: BLE001 - the program's own
+            with within(LONGEST):
+                observed(module, names, example)
+        except (Exception, TooLong):  # noqa: BLE001 - the program's own
             continue
         finally:
             torch.set_grad_enabled(True)
