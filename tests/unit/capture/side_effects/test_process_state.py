@@ -164,8 +164,12 @@ HANDLERS = {
 }
 
 
-def _take_back():
+@pytest.fixture
+def taken_back():
     """A capture that goes on after refusals does them."""
+    language = locale.setlocale(locale.LC_CTYPE)
+    yield
+    locale.setlocale(locale.LC_CTYPE, language)
     atexit.unregister(len)
     copyreg.dispatch_table.pop(Calls, None)
     torch.sparse.check_sparse_tensor_invariants.disable()
@@ -174,13 +178,13 @@ def _take_back():
     nn_modules._global_forward_pre_hooks.clear()
 
 
+@pytest.mark.usefixtures("taken_back")
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name", HANDLERS)
 def test_handlers_of_the_process_are_refused(name, strict):
     """What Python or PyTorch calls from then on, and how they go about it."""
     with pytest.raises(MonographError) as caught:
         export(Calls(HANDLERS[name]), (torch.ones(2),), strict=strict)
-    _take_back()
     assert caught.value.diagnostic.name == "write-outlives-call"
 
 
