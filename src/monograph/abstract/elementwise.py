@@ -48,7 +48,7 @@ def elementwise(
 ) -> TensorType:
     """The result of an elementwise operation over tensor operands (Python numbers left out).
 
-    `with_number`: of one tensor and a number, which is a tensor of another shape to PyTorch.
+    `with_number`: there is a number beside them, which is a tensor of another shape to PyTorch.
     Numbers alone, as in `torch.div(7, 2)`, make a 0-dim tensor on the CPU.
 
     Raises: sizes-disagree, operator-refused-types.

@@ -27,6 +27,7 @@ from monograph.capture.inputs.example_inputs import flattened
 from monograph.capture.queries.inference_tensors import is_inference
 from monograph.capture.recording.operators import OPERATORS, is_unused
 from monograph.diagnostics import problem
+from monograph.host.dispatch import share_memory
 from monograph.host.fx_nodes import append_node, last_node, remove_node, replace_input
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.host.trees import TreeSpec
@@ -193,6 +194,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     for buffer, current in reassigned:
         _keep_layout(recorder, buffer, current, asking)
         _check_memory_taken(recorder, buffer)
+        _check_memory_apart(recorder, state, buffer, current)
         _check_kind(recorder, buffer, current)
     leaving = [*values, *(current for _, current in reassigned)]
     tensors = [each for each in leaving if isinstance(each, AbstractTensor)]
@@ -281,6 +283,39 @@ def _check_memory_taken(recorder: Recorder, buffer: StateTensor) -> None:
                 at = recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
                 reason = f"that of `self.{buffer.target}`, which forward replaces"
                 raise problem("data-replaced", at=at, reason=reason)
+
+
+def _check_memory_apart(
+    recorder: Recorder, state: ModuleState, buffer: StateTensor, current: AbstractTensor
+) -> None:
+    """No other tensor of the module lies in a buffer that is written to at the end.
+
+    Raises: state-shares-memory.
+    """
+    known = {each.target: each.real for each in state.tensors} | recorder.writer.lifted_views
+    others = [name for name, real in known.items() if _overlap(buffer.real, real)]
+    if len(others) > 1:  # it is one of them
+        frames = () if current.node is None else current.node.meta.get("frames", ())
+        at = recorder.scopes.filter.innermost_user(frames)
+        names = sorted(others, key=lambda name: name != buffer.target)
+        raise problem("state-shares-memory", at=at, names=names, replaced=True)
+
+
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether the elements of two tensors, and what lies between, are in one memory."""
+    if torch.strided != one.layout or torch.strided != other.layout:
+        return False
+    if not share_memory(one, other):
+        return False
+    (begin, end), (start, stop) = _reach(one), _reach(other)
+    return begin < stop and start < end
+
+
+def _reach(t: torch.Tensor) -> tuple[int, int]:
+    """The bytes of its storage that a tensor begins and ends at."""
+    last = sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True))
+    begin, size = int(t.storage_offset()), t.element_size()
+    return begin * size, (begin + last + 1) * size if t.numel() else begin * size
 
 
 def _check_taken_over(recorder: Recorder, taken_over: list[Any], values: list[Any]) -> None:

@@ -118,6 +118,8 @@ class GraphWriter:
         self._names_of_state: Collection[str] = ()
         self.constants: dict[str, torch.Tensor] = {}
         self.constant_of: dict[Node, torch.Tensor] = {}
+        self.lifted_views: dict[str, torch.Tensor] = {}
+        """Tensors from outside that lie in the memory of state, by how the module calls them."""
         self.buffer_of: dict[Node, torch.Tensor] = {}
         self.placeholder_of: dict[int, Node] = {}
         self._prologue: set[Node] = set()
@@ -240,6 +242,7 @@ class GraphWriter:
             raise problem("unsupported-layout", what="a tensor that is met here", layout=layout)
         view = recorder.memory_behind(real)
         if view is not None:
+            self.lifted_views[self._attribute_names(real) or "a tensor from outside"] = real
             return view
         target = self._attribute_names(real)
         if not target or target in self._names_of_state or target in self.constants:

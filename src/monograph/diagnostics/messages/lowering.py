@@ -2,7 +2,7 @@
 
 write-through-view   views: Sequence[str], reason     UnsupportedError
 not-functional       op, reason                       UnsupportedError
-state-shares-memory  names: Sequence[str]             UnsupportedError
+state-shares-memory  names: Sequence[str], replaced=False  UnsupportedError
 formula-fails        op, formula, reason              UnsupportedError
 lowering-loses       what                             UnsupportedError
 """
@@ -40,12 +40,18 @@ def not_functional(*, op: object, reason: object) -> Text:
 
 
 @message("state-shares-memory", UnsupportedError)
-def state_shares_memory(*, names: Sequence[str]) -> Text:
-    """Say that the program writes to state whose memory other state shares."""
+def state_shares_memory(*, names: Sequence[str], replaced: bool = False) -> Text:
+    """Say that the program writes to state whose memory other state shares.
+
+    `replaced`: forward gives it another tensor, which the program writes there.
+    """
     first, *rest = names
+    note = "without in-place operators, the write would not be seen there"
+    if replaced:
+        note = "forward replaces it: eager code leaves that memory as it is, a program writes there"
     return Text(
         headline=f"the program writes to {quoted(first)}, whose memory {listed(rest)} shares",
-        notes=("without in-place operators, the write would not be seen there",),
+        notes=(note,),
         helps=(offer("give each its own memory", "self.register_buffer(..., tensor.clone())"),),
     )
 

@@ -118,13 +118,14 @@ def unary(
 def _unary(
     overload: OpOverload, result: Callable[[torch.dtype], torch.dtype], kinds: Kinds
 ) -> Callable[..., TensorType]:
+    with_number, is_filled = overload in _NUMBER_INSIDE, overload in _FILLED
+
     def rule(x: TensorType, *_: object, **__: object) -> TensorType:
         dtype = x.dtype
         if kind(dtype) not in kinds:
             raise refused(overload, dtype)
-        is_filled = overload in _FILLED and not dtype.is_floating_point
-        with_number = is_filled or overload in _NUMBER_INSIDE
-        return elementwise((x,), result(dtype), with_number=with_number)
+        like = with_number or (is_filled and not dtype.is_floating_point)
+        return elementwise((x,), result(dtype), with_number=like)
 
     return rule
 

@@ -117,3 +117,48 @@ def test_what_is_seen_of_a_replaced_buffer_lies_as_it_did(step, strict):
             assert one.stride() == other.stride()
             assert torch.equal(one, other)
         assert found[0].untyped_storage().data_ptr() == found[1].untyped_storage().data_ptr()
+
+
+SHARING = {
+    "buffer": lambda module, t: module.register_buffer("other", t[1:3]),
+    "parameter": lambda module, t: module.register_parameter("other", nn.Parameter(t.view(2, 2))),
+    "attribute": lambda module, t: setattr(module, "other", t[1:3]),
+}
+
+
+class Shares(nn.Module):
+    """A buffer that is replaced, in whose memory another tensor lies."""
+
+    def __init__(self, share):
+        super().__init__()
+        whole = torch.arange(4.0)
+        self.register_buffer("last", whole)
+        share(self, whole)
+
+    def forward(self, x):
+        self.last = self.last * 2 + x
+        return self.other * 1
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("kind", SHARING)
+def test_what_lies_in_the_memory_of_a_replaced_buffer_is_refused(kind, strict):
+    """It stays what it is there; a program would write to it."""
+    with pytest.raises(MonographError) as caught:
+        monograph.export(Shares(SHARING[kind]), (torch.ones(4),), strict=strict)
+    assert caught.value.diagnostic.name == "state-shares-memory"
+    assert caught.value.diagnostic.at[0].code is Shares.forward.__code__
+
+
+def test_buffers_that_lie_apart_in_one_memory_may_be_replaced():
+    """As parts of one tensor."""
+
+    def made():
+        module = Shares(lambda module, t: module.register_buffer("other", t[2:]))
+        module.last = module.last[:2]
+        return module
+
+    module, program = made(), monograph.export(made(), (torch.ones(2),)).module()
+    for _ in range(2):
+        assert torch.equal(program(torch.ones(2)), module(torch.ones(2)))
+        assert torch.equal(program.last, module.last)
