@@ -8,8 +8,10 @@ does not matter.
 
 from __future__ import annotations
 
+import abc
 import atexit
 import builtins
+import codecs
 import copyreg
 import datetime as dt
 import gc
@@ -29,7 +31,7 @@ import traceback
 import uuid
 import warnings
 import weakref
-from functools import partial
+from functools import partial, singledispatch
 from operator import attrgetter
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -175,10 +177,13 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         (np, "seterr seterrcall setbufsize set_printoptions"),
         (logging, "disable captureWarnings"),
         (logging.Logger, "setLevel addHandler removeHandler"),
+        (logging.Filterer, "addFilter removeFilter"),
         (threading, "settrace setprofile"),
         (signal, "signal setitimer alarm"),
         (atexit, "register unregister"),
         (copyreg, "pickle"),
+        (abc.ABCMeta, "register"),
+        (codecs, "register register_error unregister"),
         (locale, "setlocale"),
         (torch.multiprocessing, "set_sharing_strategy"),
         (torch.sparse.check_sparse_tensor_invariants, "enable disable"),
@@ -213,6 +218,7 @@ _CODES: Final[dict[int, Read | Switch]] = {
     for name in _ENVIRON
 }
 """The same, where all that is known of a call is the code that it runs."""
+_CODES[id(singledispatch(len).register.__code__)] = Switch("singledispatch.register")
 _KEPT: Final[list[Any]] = []
 """The functions, so that no other takes over an identity."""
 

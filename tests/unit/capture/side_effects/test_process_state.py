@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import abc
 import atexit
+import codecs
 import contextlib
 import copyreg
 import decimal
+import functools
 import locale
 import logging
 import os
@@ -152,7 +155,26 @@ LEFT = {
 """What sets something for the whole process, and what tells how it stands."""
 
 
+class Interface(abc.ABC):
+    """Classes are registered as its own."""
+
+    @abc.abstractmethod
+    def width(self):
+        """Nobody asks."""
+
+
+@functools.singledispatch
+def width(value):
+    """Of what, others say."""
+    return len(value)
+
+
 HANDLERS = {
+    "class": lambda: Interface.register(int),
+    "classes": lambda: list(map(Interface.register, [str])),
+    "codec": lambda: codecs.register_error("of this test", lambda error: ("", error.end)),
+    "function": lambda: width.register(int, lambda value: value),
+    "filter": lambda: LOGGER.addFilter(lambda _: True),
     "signal": lambda: signal.signal(signal.SIGUSR1, signal.SIG_DFL),
     "end": lambda: atexit.register(len, ()),
     "copies": lambda: copyreg.pickle(Calls, lambda made: (Calls, (made.function,))),
@@ -176,6 +198,7 @@ def taken_back():
     torch.multiprocessing.set_sharing_strategy("file_descriptor")
     nn_modules._global_forward_hooks.clear()
     nn_modules._global_forward_pre_hooks.clear()
+    LOGGER.filters.clear()
 
 
 @pytest.mark.usefixtures("taken_back")
