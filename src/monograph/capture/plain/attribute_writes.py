@@ -113,7 +113,7 @@ def _variable(load: dis.Instruction, given: Collection[str], which: int = -1) ->
 def _way_of_call(shown: Sequence[dis.Instruction], given: Collection[str]) -> Way | None:
     """The way to `x`, where these three begin `setattr(x, ...)`."""
     function, owner, following = shown
-    if not _is_called(function) or _is_called(owner):
+    if not is_called(function) or is_called(owner):
         return None
     is_next = following.opname.startswith("LOAD_") and following.opname not in _OF_OBJECTS
     if not isinstance(owner.argval, tuple) and (following.is_jump_target or not is_next):
@@ -122,7 +122,8 @@ def _way_of_call(shown: Sequence[dis.Instruction], given: Collection[str]) -> Wa
     return None if variable is None else (variable,)
 
 
-def _is_called(load: dis.Instruction) -> bool:
+def is_called(load: dis.Instruction) -> bool:
+    """Whether what is loaded from the globals is called next."""
     return load.opname == "LOAD_GLOBAL" and bool((load.arg or 0) & _IS_CALLED)
 
 
@@ -167,4 +168,5 @@ __all__ = [
     "assigned",
     "at_end",
     "attribute_writes",
+    "is_called",
 ]

@@ -6,6 +6,8 @@ object when the code begins, it is no tensor; of any other pair nobody can tell.
 
 from __future__ import annotations
 
+import builtins
+import dis
 import operator
 from collections import ChainMap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,7 +17,7 @@ from torch import Tensor
 from monograph.bytecode import MISSING
 from monograph.bytecode.decoding import decode
 from monograph.bytecode.instructions import JUMPS
-from monograph.capture.plain.attribute_writes import Way, assigned, at_end
+from monograph.capture.plain.attribute_writes import Way, assigned, at_end, is_called
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -28,6 +30,7 @@ _VARIABLES: Final = frozenset({"LOAD_FAST", "LOAD_DEREF"})
 _NO_TENSORS: Final = frozenset({"__class__", "__func__", "dtype", "device", "layout"})
 _IN_C: Final = (operator.is_, operator.is_not)
 _NAMES_IN_C: Final = frozenset(each.__name__ for each in _IN_C)
+_ASK_WHERE: Final[dict[str, Any]] = {"id": builtins.id, "hash": builtins.hash}
 _UNKNOWN: Final = ()
 """The way to what only running the code would tell."""
 
@@ -128,8 +131,19 @@ def compares_in_c(frame: FrameType) -> bool:
     return by_module or any(known.get(name) is each for name in names for each in _IN_C)
 
 
+def handed_on(frame: FrameType) -> Iterator[Any]:
+    """Which of `id` and `hash` code that begins names without a call: it may be given to C."""
+    code, known = frame.f_code, frame.f_globals
+    if _ASK_WHERE.keys().isdisjoint(code.co_names):
+        return
+    for each in dis.get_instructions(code):
+        asked = _ASK_WHERE.get(each.argval) if each.opname == "LOAD_GLOBAL" else None
+        if asked is not None and not is_called(each) and known.get(each.argval, asked) is asked:
+            yield asked
+
+
 def _may_be_tensor(value: Any, stays: bool) -> bool:  # noqa: FBT001 - mapped
     return value is MISSING or isinstance(value, Tensor) or (value is None and not stays)
 
 
-__all__ = ["IdentityTests", "compared", "compares_in_c", "identity_tests"]
+__all__ = ["IdentityTests", "compared", "compares_in_c", "handed_on", "identity_tests"]

@@ -30,7 +30,7 @@ from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_r
 from monograph.capture.installation import listening
 from monograph.capture.plain.builtin_names import Shadows, out_of_sight
 from monograph.capture.plain.callbacks import Callbacks
-from monograph.capture.plain.identity_tests import compared, compares_in_c
+from monograph.capture.plain.identity_tests import compared, compares_in_c, handed_on
 from monograph.capture.plain.reachable_objects import Plan, Reach, plan_of
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.digests import LEAVES, is_terminal
@@ -313,8 +313,7 @@ class Plain:
                 self._judge(each, frame, {})
         if _WEAK_NAMES & {*plan.names} and _names_weak(frame):
             self._judge(WEAK, frame, {})
-        if compares_in_c(frame):
-            self.refuse(identity_refusal(self._scopes.user_frames(frame)))
+        self._asks_by_c(frame, plan)
         if frame.f_code.co_name == "__del__" and self._recorder is not None:
             found = find_finalizer(type(next(iter(frame.f_locals.values()), None)))
             at = self._scopes.user_frames(frame)
@@ -332,6 +331,15 @@ class Plain:
         unseen = out_of_sight(frame)
         if unseen:
             self._judge(Read(unseen, _CLASSES), frame, {})
+
+    def _asks_by_c(self, frame: FrameType, plan: Plan) -> None:
+        """User code begins that may let C ask where objects lie. Raises: outside-read."""
+        if compares_in_c(frame):
+            self.refuse(identity_refusal(self._scopes.user_frames(frame)))
+        for each in handed_on(frame):
+            self._judge(find_outside(each, ("",)) or _ANY_HASH, frame, {})
+        if "__hash__" in plan.names and frame.f_code.co_name != "__hash__":
+            self._judge(_ANY_HASH, frame, {})
 
     def _compares(self, frame: FrameType, plan: Plan) -> None:
         """A function begins that asks whether two tensors are one object, or for a class.

@@ -266,9 +266,12 @@ _NUMPY_RANDOM: Final = (np.random.RandomState, np.random.Generator)
 
 def is_suspect(function: FunctionType, args: Sequence[Any]) -> bool:
     """Whether `find_outside` may find something of a function written in Python: the fast way."""
-    if id(function) in _FUNCTIONS or function.__name__ == "manual_seed":
+    if id(function) in _FUNCTIONS or function.__name__ in _KNOWN_BY_NAME:
         return True
     return bool(args) and type(args[0]) in OWNERS
+
+
+_KNOWN_BY_NAME: Final = frozenset({"manual_seed", "__hash__"})
 
 
 def find_outside_code(code: CodeType) -> Read | Switch | None:
@@ -323,7 +326,8 @@ def find_outside(
         return Switch("torch.manual_seed")  # libraries wrap PyTorch's
     if function is builtins.hash or getattr(function, "__name__", "") == "__hash__":
         hashed = args or (getattr(function, "__self__", None),)
-        return Read("hash", _IDENTITY) if is_hashed_by_identity(hashed[0]) else None
+        is_objects = getattr(function, "__objclass__", None) is object
+        return Read("hash", _IDENTITY) if is_objects or is_hashed_by_identity(hashed[0]) else None
     if function is weakref.ref or function is weakref.proxy:
         is_kept = is_made is None or isinstance(args[0], torch.Tensor) or is_made(args[0])
         return WEAK if is_kept else None

@@ -104,6 +104,7 @@ _NO_NEWS: Final = frozenset(
 """Kinds of values that decide nothing by being read, and lead nowhere that is not seen anyway."""
 _WITHIN: Final = frozenset({list, dict, str, tuple})
 """Kinds of objects whose methods in C read nothing from outside."""
+_SLOTS: Final = frozenset({MethodWrapperType, WrapperDescriptorType})
 _HOLD_OUTSIDE: Final = (torch.nn.Module, type, ModuleType)
 _OF_TENSORS: Final = frozenset({"data", "grad", "requires_grad", "names"})
 """Attributes of tensors that are set by operators, or refused there."""
@@ -255,7 +256,7 @@ class Strict(Hooks):
             self._reads.defaults(callee, frame)
         if kind is FunctionType and not is_suspect(callee, args):
             return None
-        if kind is MethodWrapperType or kind is WrapperDescriptorType:
+        if kind in _SLOTS and callee.__name__ != "__hash__":
             return of_plain_number(callee, args)
         if kind in BOUND_TO_C:
             owner = callee.__self__

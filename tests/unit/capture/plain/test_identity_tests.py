@@ -79,6 +79,47 @@ def test_inputs_that_may_be_one_tensor_are_not_compared(name, strict):
         assert caught.value.diagnostic.at[0].code.co_filename == code.co_filename
 
 
+LIES = {
+    "method": lambda tensors: tensors[0].__hash__() % 2,
+    "of any object": lambda tensors: object.__hash__(tensors[0]) % 2,
+    "of its class": lambda tensors: type(tensors[0]).__hash__(tensors[0]) % 2,
+    "of tensors": lambda tensors: torch.Tensor.__hash__(tensors[0]) % 2,
+    "of another object": lambda _: object.__hash__(KEY) % 2,
+    "called by C": lambda tensors: sum(map(object.__hash__, tensors)) % 2,
+    "hash called by C": lambda tensors: sum(map(hash, tensors)) % 2,
+    "id called by C": lambda tensors: sum(map(id, tensors)) % 2,
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize("strict", [True, False])
+def test_where_tensors_lie_is_no_number(name, strict):
+    """By whatever road code asks."""
+    with pytest.raises(MonographError) as caught:
+        monograph.export(Calls(LIES[name]), ([torch.ones(3)],), strict=strict)
+    assert caught.value.diagnostic.name == "outside-read"
+    assert caught.value.diagnostic.at[0].code.co_filename == __file__
+
+
+class Key:
+    """Hashed as any object."""
+
+    def __hash__(self):
+        return super().__hash__()
+
+
+KEY = Key()
+KEYS = {KEY: 1}
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_what_hashes_by_where_it_lies_is_a_key(strict):
+    """Nobody learns the number."""
+    monograph.export(
+        Calls(lambda _: [KEYS[each] for each in KEYS]), ([torch.ones(3)],), strict=strict
+    )
+
+
 class Holds(nn.Module):
     """Its parameter is in a list, too; what an operator gave is in attributes."""
 
