@@ -1,10 +1,10 @@
-"""Programs that let C write to objects from outside: right in every form, or refused by name."""
+"""Programs by which C or threads write to objects from outside: right, or refused by name."""
 
 import pytest
 
 from tests.contract.forms import FORMS
 from tests.contract.judging import AGREES, REFUSED
-from tests.state import outside_objects  # noqa: F401  importing registers the programs
+from tests.state import outside_objects, started_threads  # noqa: F401  importing registers
 from tests.state.harness import judged
 from tests.state.registry import ALLOWED_OUTSIDE, OUTSIDE
 

@@ -40,7 +40,7 @@ _FLATTENED: Final = frozenset(
 """Functions by which `while_loop`, `scan` and `map` call the user's with flat arguments."""
 _STANDARD_NATIVE: Final = frozenset(
     {
-        *("abc", "ast", "bdb", "cmd", "copy", "dataclasses", "enum", "importlib"),
+        *("abc", "ast", "bdb", "cmd", "concurrent", "copy", "dataclasses", "enum", "importlib"),
         *("inspect", "json", "linecache", "logging", "pdb", "pickle", "re", "threading"),
         *("tokenize", "traceback", "typing", "unittest", "warnings", "weakref"),
     }

@@ -50,6 +50,8 @@ class _Thread(threading.local):
     watched: Any = None
     """The attributes of modules whose reads and writes are noted."""
     is_capturing = False
+    started_by: Any = None
+    """The recorder of the run whose code started it."""
     terminals: tuple[Any, ...] = ()
     """Where prints and warnings go, as user code found it."""
     turned: Any = None

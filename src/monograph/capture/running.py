@@ -22,7 +22,7 @@ from monograph.capture.filled_caches import computed_of_inputs, values_of
 from monograph.capture.inputs.example_inputs import Inputs, read_inputs
 from monograph.capture.installation import OVERRIDES, THREAD, terminals
 from monograph.capture.internal_errors import refusal_of
-from monograph.capture.plain import debuggers
+from monograph.capture.plain import debuggers, threads
 from monograph.capture.plain.line_tracing import noting_lines
 from monograph.capture.recording import scope_tracking
 from monograph.capture.recording.inferences import operator_asking
@@ -78,7 +78,7 @@ at_other_sizes, do_the_same, states_left = (
 OVERRIDING = (
     *(autograd_overrides, debuggers, export_queries, guarded_queries, mode_queries, operators),
     *(clocks, data_parallel_modules, inlining, number_classes, scope_tracking),
-    *(symbolic_numbers, tensor_text, torch_functions),
+    *(symbolic_numbers, tensor_text, threads, torch_functions),
 )
 """The families of function overrides, each of which enters its own into the table."""
 

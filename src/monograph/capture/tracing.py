@@ -183,6 +183,7 @@ class Trace:
             self.arguments = unflatten(self.leaves, self.inputs.spec)
             self.given = Given(self.inputs, self.leaves, *self.arguments)
             with self._seer() as seer:
+                self.recorder.watcher = seer.watcher
                 with self._lines() as lines, seer.watching(self.recorder):
                     try:
                         # In a list, which the collector knows: what else refers to it is asked.
@@ -254,6 +255,8 @@ class Trace:
         finally:
             for reshard, _ in self.recorder.scopes.gathered.values():
                 reshard()
+            if self.recorder.threads is not None:
+                self.recorder.threads.wait()
             for refusal in self.recorder.refused_elsewhere:
                 raise refusal
 

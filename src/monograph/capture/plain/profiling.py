@@ -220,6 +220,10 @@ class Plain:
 
     # --- watching ----------------------------------------------------------------------------
 
+    def watcher(self) -> Plain:
+        """What watches other threads."""
+        return self
+
     @contextmanager
     def watching(self, recorder: Recorder) -> Generator[None]:
         """Watch what runs within. Profilers in Python go on, `cProfile` waits; others cannot."""

@@ -123,6 +123,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         """What the capture itself makes of numbers, on a device that it says."""
         self.replaced_buffers: tuple[str, ...] = ()
         """The buffers that forward replaces by other tensors."""
+        self.threads: Any = None  # those that user code started, see `capture.plain.threads`
+        self.watcher: Callable[[], Any]  # what is to know what they came to
         self.region: Any = None
         """The subgraph that is recorded now, if any; then the graph's own subgraphs by name."""
         self.children: dict[str, Subgraph] = {}

@@ -140,7 +140,7 @@ class Strict(Hooks):
         self._recorder = recorder
         self._forks = control_flow != "refuse"
         self._on_sizes = control_flow == "capture_sizes" or recorder.options.both_ways > 0
-        callbacks = Callbacks(self._watch_plainly, self._give)
+        callbacks = Callbacks(self.watcher, self._give)
         self.natively = callbacks.around
         if recorder.options.plain:
             give_numbers(self, recorder.options.plain, lambda: self._interpreter.current)
@@ -194,14 +194,14 @@ class Strict(Hooks):
             return self._interpret(module.forward, *args, **kwargs)
         return self._interpret(original, module, *args, **kwargs)
 
-    def _watch_plainly(self) -> Plain:
-        """What watches what C calls."""
-        plain = Plain(
-            self.scopes, self._state, self._arguments, self.observed, self._effects, self._reads
-        )
-        plain.refuse = self.refuse
-        self._plain = plain
-        return plain
+    def watcher(self) -> Plain:
+        """What watches what C calls, and other threads."""
+        if self._plain is None:
+            self._plain = Plain(
+                self.scopes, self._state, self._arguments, self.observed, self._effects, self._reads
+            )
+            self._plain.refuse = self.refuse
+        return self._plain
 
     # --- calls -------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from monograph.abstract.symbols import to_sym
 from monograph.capture.code_policy import is_entered
-from monograph.capture.installation import OVERRIDES, listening
+from monograph.capture.installation import OVERRIDES, THREAD, listening
 from monograph.capture.side_effects.impure_functions import clock, is_own_business, refusal
 from monograph.diagnostics import snippet
 from monograph.integers import Real, fresh
@@ -36,12 +36,17 @@ def _clock(original: Callable[[], float]) -> Callable[[], float]:
 
     @functools.wraps(original)
     def read() -> Any:
-        recorder, now = listening(), original()
+        recorder, now = listening() or THREAD.started_by, original()
         if recorder is None or recorder.closed:
             return now
         found = clock(f"time.{name}")
         asker = recorder.scopes.filter.asker(sys._getframe(1))
         if is_own_business(found, asker) or not is_entered(asker, ""):
+            return now
+        if recorder is THREAD.started_by:
+            recorder.refused_elsewhere.append(
+                refusal(found, recorder.scopes.user_frames(sys._getframe()))
+            )
             return now
         return _reading(recorder, name, now)
 
