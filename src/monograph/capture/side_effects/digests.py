@@ -133,9 +133,10 @@ class Digests:
             if kind in _BOUND:
                 if type(each.__self__) is not ModuleType:
                     self.give((each.__self__,), by)
-            elif kind is functools.partial:
+                continue
+            if kind is functools.partial:
                 self.give((each.func, *each.args, *each.keywords.values()), by)
-            elif is_opaque(each):
+            if is_opaque(each):
                 self.call(each, by)
             elif id(each) not in self._seen:
                 self.follow(each, Called("object", kind.__name__), by)
@@ -297,8 +298,6 @@ def _inside(value: Any) -> Iterable[Any] | None:
         return parts_of(value)
     if type(value) in _BOUND:
         return (value.__self__,)
-    if issubclass(type(value), functools.partial):
-        return (value.func, *value.args, *value.keywords.values())
     return None
 
 

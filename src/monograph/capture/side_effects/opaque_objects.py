@@ -1,13 +1,13 @@
 """Opaque objects, whose state is in no `__dict__`: how to read it, and put it back.
 
-Generators of random numbers, arrays, iterators, objects with slots, containers of classes of the
-user's. That a generator function's
-frame, a counter of itertools or, from Python 3.12 on, a range's iterator has moved can be seen and
-not be undone.
+Generators of random numbers, arrays, iterators, objects with slots, partial functions, containers
+of classes of the user's. That a generator function's frame, a counter of itertools or, from Python
+3.12 on, a range's iterator has moved can be seen and not be undone.
 """
 
 from __future__ import annotations
 
+import functools
 import io
 import random
 from threading import Lock, RLock
@@ -208,6 +208,37 @@ def _in_container(content: tuple[Any, Any]) -> Iterable[Any]:
 _CONTAINER: Final = Reading(_read_container, _write_container, _same_containers, _in_container)
 
 
+# --- partial functions -------------------------------------------------------------------------
+
+
+class _Partial(NamedTuple):
+    """All that what `functools.partial` made holds, and where it keeps keywords."""
+
+    called: tuple[Any, ...]
+    keywords: dict[str, Any]
+    attributes: dict[str, Any]
+    place: dict[str, Any]
+
+
+def _read_partial(owner: Any) -> _Partial:
+    place = owner.keywords
+    return _Partial((owner.func, *owner.args), {**place}, {**attributes_of(owner)}, place)
+
+
+def _write_partial(owner: Any, content: _Partial) -> None:
+    (function, *args), keywords, attributes, place = content
+    refill_content(place, keywords)
+    functools.partial.__setstate__(owner, (function, tuple(args), place, attributes or None))
+
+
+def _same_partial(one: _Partial, other: _Partial) -> bool:
+    return all(map(same_content, one[:-1], other[:-1]))
+
+
+def _in_partial(content: _Partial) -> Iterable[Any]:
+    return [*content.called, *content.keywords.values(), *content.attributes.values()]
+
+
 # --- all of them -----------------------------------------------------------------------------
 
 
@@ -303,6 +334,7 @@ _READINGS: Final[tuple[tuple[Any, Reading], ...]] = (
     ((type(Lock()), type(RLock())), Reading(repr, _release)),
     (_SEQUENCE_ITERATORS, Reading(_position, _set_position)),
     (CONTAINERS, _CONTAINER),
+    (functools.partial, Reading(_read_partial, _write_partial, _same_partial, _in_partial)),
 )
 
 

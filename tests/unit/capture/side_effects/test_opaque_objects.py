@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import functools
 import itertools
 
 import pytest
@@ -139,3 +140,41 @@ def test_what_is_in_a_tuple_is_watched(strict):
     with pytest.raises(MonographError) as caught:
         monograph.export(Module(), (torch.ones(2),), strict=strict)
     assert caught.value.diagnostic.name == "write-outlives-call"
+
+
+SCALE = functools.partial(torch.mul, other=2)
+
+
+def _is_told():
+    SCALE.told = 1
+
+
+CHANGES = {
+    "state": lambda: SCALE.__setstate__((torch.add, (), {"other": 2}, {})),
+    "keyword": lambda: SCALE.keywords.update(other=3),
+    "attribute": _is_told,
+    "called by C": lambda: list(map(SCALE.__setstate__, [(torch.add, (), {}, None)])),
+}
+
+
+class Changes(nn.Module):
+    """Changes a partial function from outside."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def forward(self, x):
+        self.change()
+        return x + 1
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("change", CHANGES)
+def test_partial_functions_from_outside_are_not_changed(change, strict):
+    """Nor while they are refused."""
+    with pytest.raises(MonographError) as caught:
+        monograph.export(Changes(CHANGES[change]), (torch.ones(2),), strict=strict)
+    assert caught.value.diagnostic.name == "write-outlives-call"
+    assert caught.value.diagnostic.at[0].code.co_filename == __file__
+    assert (SCALE.func, SCALE.keywords, vars(SCALE)) == (torch.mul, {"other": 2}, {})
