@@ -106,6 +106,8 @@ class Request:
     relations_deferred: bool = False
     spent: set[Attribute] = field(default_factory=set[Any])
     """Attributes that lead to iterators which its runs used up, strict and plain ones."""
+    lost: list[MonographError] = field(default_factory=list[Any])
+    """Refusals of what its runs changed outside and nobody can put back: it differs only once."""
 
 
 class Trace:
@@ -122,6 +124,7 @@ class Trace:
         self.captured: Capture | None = None
         self.changed = Watched(frozenset())
         """What it changed, which another run is to watch."""
+        self.refused: list[tuple[WriteTarget, MonographError]] = []
         self.harm: list[MonographError] = []
         """What outlives it and may matter to the next call."""
         self.filled: list[MonographError] = []
@@ -143,6 +146,7 @@ class Trace:
         finally:
             self.recorder.close()
             self.request.spent.update(find_spent(self.state))
+            self.request.lost.extend(e for place, e in self.refused if _is_lost(place))
         if ended is None:
             return
         outputs, after = ended
@@ -277,7 +281,8 @@ class Trace:
         effects = [e for e in effects if e not in caches] if caches else effects
         # What others may look at is missed there, whatever the next call does.
         effects.sort(key=lambda effect: not effect.is_seen_outside())
-        refusals = [effect.refusal() for effect in effects]
+        self.refused = [(effect.place, effect.refusal()) for effect in effects]
+        refusals = [each for _, each in self.refused] or [*request.lost]
         spent = request.spent
         self.changed = Watched(find_changes(self.state) | spent, tuple(e.place for e in effects))
         if self.watched is None:
@@ -289,7 +294,8 @@ class Trace:
         else:
             self.harm = find_harm(self.state, self.watched, spent)
             self.reshaped = reshaped(self.state)
-        missed = bool(spent) or (bool(effects) and effects[0].is_seen_outside())
+        is_missed = bool(effects) and effects[0].is_seen_outside()
+        missed = bool(spent or request.lost) or is_missed
         self.harm = refusals + self.harm if missed else self.harm + refusals
         if self.harm and not missed:
             self.left = Left(self.state, [effect.place for effect in effects])
@@ -370,6 +376,11 @@ class Trace:
 
 def _differs(place: WriteTarget) -> bool:
     return not place.is_as_before()
+
+
+def _is_lost(place: WriteTarget) -> bool:
+    """Whether what was there could not be put back, when the run ended."""
+    return place.kind == "hidden" and _differs(place)
 
 
 __all__ = ["ControlFlow", "Request", "Trace"]

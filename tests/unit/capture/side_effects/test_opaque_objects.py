@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import functools
+import io
 import itertools
 
 import pytest
@@ -158,7 +159,7 @@ CHANGES = {
 
 
 class Changes(nn.Module):
-    """Changes a partial function from outside."""
+    """Changes something from outside."""
 
     def __init__(self, change):
         super().__init__()
@@ -178,3 +179,18 @@ def test_partial_functions_from_outside_are_not_changed(change, strict):
     assert caught.value.diagnostic.name == "write-outlives-call"
     assert caught.value.diagnostic.at[0].code.co_filename == __file__
     assert (SCALE.func, SCALE.keywords, vars(SCALE)) == (torch.mul, {"other": 2}, {})
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("make", [lambda: (each for each in "ab"), io.StringIO])
+def test_what_is_closed_is_not_open_again(make, strict):
+    """The next call leaves it as it is, and nobody can put it back."""
+    held = [make()]
+
+    def change():
+        held[0].close()
+
+    with pytest.raises(MonographError) as caught:
+        monograph.export(Changes(change), (torch.ones(2),), strict=strict)
+    assert caught.value.diagnostic.name == "write-outlives-call"
+    assert caught.value.diagnostic.at[0].code.co_filename == __file__
