@@ -182,6 +182,7 @@ class Reach(Digests):
             if issubclass(type(value), ModuleType):
                 self._module(value, plan, by, {id(value)})
             elif type(value) is FunctionType:
+                self.follow(value, Called("global", name), by, outside=True)
                 self._parts_of_function(value, plan, Called("global", name), by)
             elif type(value) not in LEAVES and id(value) not in self._seen:
                 self.follow(value, Called("global", name), by, outside=True)

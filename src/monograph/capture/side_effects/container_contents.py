@@ -21,7 +21,7 @@ _ATOMS: Final = frozenset({int, float, bool, str, bytes, type(None)})
 CONTAINERS: Final = (dict, list, deque, set)
 OF_CLASSES: Final = ("__name__", "__qualname__", "__bases__")
 _of_class: Final = operator.attrgetter(*OF_CLASSES)
-_OF_FUNCTIONS: Final = (
+OF_FUNCTIONS: Final = (
     *("__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__"),
     *(("__module__",) if sys.version_info >= (3, 14) else ("__module__", "__annotations__")),
 )
@@ -47,7 +47,7 @@ def all_attributes(owner: Any) -> Any:
     if issubclass(type(owner), type):
         return {**attributes, **dict(zip(OF_CLASSES, _of_class(owner), strict=True))}
     if type(owner) is FunctionType:
-        return {**attributes, **{name: getattr(owner, name) for name in _OF_FUNCTIONS}}
+        return {**attributes, **{name: getattr(owner, name) for name in OF_FUNCTIONS}}
     return attributes if type(attributes) in _PLAIN_DICTS else dict(attributes)
 
 

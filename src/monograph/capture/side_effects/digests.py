@@ -32,6 +32,7 @@ import torch
 
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.bytecode import MISSING
+from monograph.capture.code_policy import is_users
 from monograph.capture.side_effects.container_contents import (
     CONTAINERS,
     attributes_of,
@@ -70,7 +71,7 @@ LEAVES: Final = frozenset(
         threading.Condition,  # who waits there is a matter of threads
     }
 )
-"""Kinds of values that hold nothing that code would change."""
+"""Kinds of values that hold nothing that code would change, but for attributes of functions."""
 GIVEN_AS_THEY_ARE: Final = LEAVES | {list, dict, tuple, set, type, ModuleType}
 """Kinds of values that C is given all the time: what there is outside is known when it is read."""
 _IN_SNAPSHOTS: Final = LEAVES | {dict, OrderedDict, defaultdict, list, deque, set}
@@ -78,6 +79,7 @@ _TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 _OF_AUTOGRAD: Final = ("requires_grad", "grad")
 """What code may set on tensors, beside their attributes in Python."""
 _PASSED_THROUGH: Final = (tuple, frozenset)
+_WITH_ATTRIBUTES: Final = (torch.nn.Module, SimpleNamespace, FunctionType)
 _BOUND: Final = BOUND_TO_C | {MethodType}
 _OF_NO_USER: Final = frozenset({"torch", "numpy", __name__.partition(".")[0]}) | (
     sys.stdlib_module_names - {"argparse", "collections", "weakref"}
@@ -112,7 +114,10 @@ class Digests:
             each = waiting.pop()
             if type(each) is memoryview:  # who holds one holds the length of what it looks into
                 each = each.obj
-            if type(each) in LEAVES or id(each) in self._seen:
+            kind = type(each)
+            if kind in LEAVES and (kind is not FunctionType or not _is_users_function(each)):
+                continue
+            if id(each) in self._seen:
                 continue
             self._seen.add(id(each))
             self._kept.append(each)
@@ -207,7 +212,7 @@ class Digests:
     def _own_attributes(self, value: Any, root: Called, by: Chain) -> Iterable[Any]:
         kind = type(value)
         if not kind.__dictoffset__ or not (
-            has_attributes(kind) or issubclass(kind, torch.nn.Module | SimpleNamespace)
+            has_attributes(kind) or issubclass(kind, _WITH_ATTRIBUTES)
         ):
             return (kind,) if is_users_class(kind) else ()
         self._whole("attributes", value, root, by)
@@ -306,6 +311,11 @@ def _beyond_snapshots(value: Any) -> Iterable[Any]:
     if not issubclass(type(value), torch.nn.Module):
         return ()
     return [each for each in attributes_of(value).values() if type(each) not in _IN_SNAPSHOTS]
+
+
+def _is_users_function(function: FunctionType) -> bool:
+    """Whether what hangs on a function is the user's to change."""
+    return is_users(function.__code__.co_filename)
 
 
 def is_users_class(cls: type) -> bool:

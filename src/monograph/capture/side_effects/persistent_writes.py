@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import islice
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from monograph.capture.code_policy import is_users
+from monograph.capture.side_effects.container_contents import OF_FUNCTIONS
 from monograph.capture.side_effects.module_mutation import is_made_of_state
 from monograph.capture.side_effects.native_state import package_of
 from monograph.capture.side_effects.place_names import Called, called, containers
@@ -38,12 +40,18 @@ class Effect(NamedTuple):
             return False
         by = (code.co_filename for code, _ in self.place.by if is_users(code.co_filename))
         files = {*(frame.code.co_filename for frame in self.at[:1]), *islice(by, 1)}
-        return self.place.is_told() and not all(map(is_installed, files))
+        is_told = _is_in_c(self.place) or self.place.is_told()
+        return is_told and not all(map(is_installed, files))
 
     def refusal(self) -> MonographError:
         """The refusal of this write."""
         kind, name = self.called
         return problem("write-outlives-call", at=self.at, kind=kind, name=name)
+
+
+def _is_in_c(place: WriteTarget) -> bool:
+    """Whether it is what C keeps of a function, such as default values: that is no cache."""
+    return type(place.owner) is FunctionType and place.changed_name() in OF_FUNCTIONS
 
 
 def name_of(place: WriteTarget, state: ModuleState, arguments: Any, root: Called | None) -> Called:

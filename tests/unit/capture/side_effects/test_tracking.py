@@ -49,6 +49,8 @@ def wrapped():
     """Is wrapped."""
 
 
+wrapped.words = []
+MANY = [wrapped]
 HELD = Derived()
 
 
@@ -102,6 +104,26 @@ def _tells(_):
     wrapped.__doc__ = "another"
 
 
+def _gives_defaults(_):
+    wrapped.__defaults__ = (1,)
+
+
+def _tells_one_of_many(_):
+    MANY[0].told = "another"
+
+
+def _tells_within(_):
+    vars(MANY[0])["told"] = "another"
+
+
+def _adds_to_its_list(_):
+    wrapped.words.append("another")
+
+
+def _adds_to_the_list_of_one(_):
+    MANY[0].words.append("another")
+
+
 def _stays(_):
     Derived.__name__ = "Derived"
     made = Derived()
@@ -110,6 +132,8 @@ def _stays(_):
 
 WRITES = [_names, _qualifies, _documents, _passes_by, _derives, _renames_its_own, _turns]
 WRITES += [_turns_what_it_holds, _turns_a_module, _wraps, _renames_a_function, _tells]
+WRITES += [_gives_defaults, _tells_one_of_many, _tells_within]
+WRITES += [_adds_to_its_list, _adds_to_the_list_of_one]
 
 
 def _all(module):
@@ -118,7 +142,8 @@ def _all(module):
         for each in (First, Second, Derived)
     ]
     kinds = [type(each) for each in (HELD, module.held, module.part)]
-    return classes, kinds, wrapped.__name__, wrapped.__qualname__, wrapped.__doc__, vars(wrapped)
+    parts = wrapped.__name__, wrapped.__qualname__, wrapped.__doc__, wrapped.__defaults__
+    return classes, kinds, parts, {**vars(wrapped)}, [*wrapped.words]
 
 
 @pytest.mark.parametrize("strict", [True, False])
