@@ -78,6 +78,8 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
 
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
+_NAMING: Final = frozenset({"__hash__", "getattr", "methodcaller"})
+"""Names by which code comes to a method; a text alone is none."""
 _UNSEEN: Final = "whether two tensors are one object, out of sight of plain capture"
 _CLASSES: Final = "what something is out of sight of plain capture"
 _ATTRIBUTES: Final = "what a tensor has of its own, out of sight of plain capture"
@@ -342,7 +344,9 @@ class Plain:
             self.refuse(identity_refusal(self._scopes.user_frames(frame)))
         for each in handed_on(frame):
             self._judge(find_outside(each, ("",)) or _ANY_HASH, frame, {})
-        if "__hash__" in plan.names and frame.f_code.co_name != "__hash__":
+        code = frame.f_code
+        asks = "__hash__" in plan.names and not _NAMING.isdisjoint(code.co_names)
+        if asks and code.co_name != "__hash__":
             self._judge(_ANY_HASH, frame, {})
 
     def _compares(self, frame: FrameType, plan: Plan) -> None:
