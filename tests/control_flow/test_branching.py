@@ -14,6 +14,7 @@ from tests.control_flow import (  # noqa: F401 - they enter programs
     heap,
     held,
     iterators,
+    native_writes,
     once_wrong,
     peeled,
     switches,

@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from torch.fx.graph import Graph
 
     from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.control_flow.region_effects import RegionEffects
     from monograph.capture.recording.lifting import Subgraph
     from monograph.capture.recording.recorder import Recorder
-    from monograph.capture.side_effects.tracking import RegionEffects
     from monograph.diagnostics import Frame
     from monograph.integers import Truth
 

@@ -20,7 +20,7 @@ from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.code_policy import OURS, is_users
 from monograph.capture.side_effects.container_contents import attributes_of
-from monograph.capture.side_effects.digests import GIVEN_AS_THEY_ARE
+from monograph.capture.side_effects.digests import LEAVES
 from monograph.capture.side_effects.native_state import BOUND_TO_C, package_of
 from monograph.host.dispatch import modes, n_dispatch_modes, n_function_modes
 
@@ -45,6 +45,8 @@ _KNOWN_PACKAGES: Final = frozenset({"torch", "numpy", __name__.partition(".")[0]
 """Whose objects call nobody but what they hold."""
 _CALLED_OFTEN: Final = frozenset({"torch", "builtins"})
 """Whose objects, when they are called, call nobody but what they are given."""
+_UNWRITTEN: Final = LEAVES | {tuple, type, ModuleType}
+"""Kinds of values that C writes nothing to."""
 _CALLING_NOBODY: Final = frozenset(
     map(id, (super, callable, type, id, object.__new__, dict.values, dict.keys, dict.items))
 )
@@ -97,7 +99,7 @@ class Callbacks:
 
     def _is_given(self, values: Collection[Any]) -> bool:
         """Tell what C is given; whether any of it leads to users' code."""
-        if not GIVEN_AS_THEY_ARE.issuperset(map(type, values)):
+        if not _UNWRITTEN.issuperset(map(type, values)):
             self._give(values)
         return self._any(values, len(values), _DEEPEST)
 

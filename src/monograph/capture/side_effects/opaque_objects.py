@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import io
 import random
+from contextvars import ContextVar
 from threading import Lock, RLock
-from types import GeneratorType, MemberDescriptorType
+from types import GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -26,6 +27,7 @@ from monograph.capture.side_effects.container_contents import (
     same_content,
 )
 from monograph.capture.side_effects.native_state import (
+    BOUND_TO_C,
     UNKNOWN,
     keeps_state,
     objects_in,
@@ -36,7 +38,7 @@ from monograph.capture.side_effects.native_state import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class Reading(NamedTuple):
@@ -260,7 +262,8 @@ def _read_array(array: Any) -> _Array:
 
 def _write_array(array: Any, content: _Array) -> None:
     shape, _, dtype, is_writeable = content.layout
-    array.flags.writeable = True
+    if not array.flags.writeable:
+        array.flags.writeable = True
     if array.dtype != dtype:
         array.dtype = dtype
     if array.shape != shape:
@@ -268,7 +271,8 @@ def _write_array(array: Any, content: _Array) -> None:
     array.view(np.ndarray)[...] = content.numbers
     if content.attributes:
         attributes_of(array).update(content.attributes)
-    array.flags.writeable = is_writeable
+    if array.flags.writeable != is_writeable:
+        array.flags.writeable = is_writeable
 
 
 def _same_arrays(one: _Array, other: _Array) -> bool:
@@ -380,3 +384,33 @@ def is_opaque(value: Any) -> bool:
 
 CALLED: Final = HiddenState(_CALLED, None)
 """What an opaque object held that was called since: something else, for all one can tell."""
+
+
+def written_by_native_code(values: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What C may change of what it is given: the kind of the write, the owner, what it holds.
+
+    Iterators are looked after elsewhere, and slots and attributes, which code announces.
+    """
+    for value in values:
+        kind = type(value)
+        if kind in BOUND_TO_C:
+            yield from written_by_native_code(_owner_of(value))
+        elif kind is functools.partial:
+            yield from written_by_native_code((value.func, *value.args, *value.keywords.values()))
+        elif kind is memoryview:
+            yield from written_by_native_code((value.obj,))
+        elif kind is ContextVar:
+            yield "context", value, None
+        elif issubclass(kind, CONTAINERS):
+            yield "contents", value, content_of(value)
+        elif not hasattr(kind, "__next__") and not issubclass(kind, torch.nn.Module):
+            reading = _reading_of(kind)
+            if reading is not None and reading is not _SLOTS:
+                content = reading.read(value)
+                state = CALLED if content is UNKNOWN else HiddenState(reading, content)
+                yield "hidden", value, state
+
+
+def _owner_of(method: Any) -> tuple[Any, ...]:
+    owner = method.__self__
+    return () if isinstance(owner, ModuleType | type) else (owner,)

@@ -38,6 +38,7 @@ from monograph.capture.control_flow.loops import list_accumulation, number_lists
 from monograph.capture.control_flow.loops.list_operations import operate
 from monograph.capture.control_flow.loops.scan_capture import repeat
 from monograph.capture.control_flow.loops.symbolic_sequences import listed, made, rows_of, source_of
+from monograph.capture.control_flow.region_effects import SharedIterators
 from monograph.capture.inputs.input_mutation import are_given, identity_refusal, same_number
 from monograph.capture.internal_errors import is_written_by_user, no_mistake, refusal_of
 from monograph.capture.plain.callbacks import Callbacks
@@ -63,7 +64,7 @@ from monograph.capture.side_effects.observations import Assumption, Island, is_p
 from monograph.capture.side_effects.persistent_writes import Effect, lines, name_of
 from monograph.capture.side_effects.place_names import Called, is_running
 from monograph.capture.side_effects.process_state import OF_PROCESS
-from monograph.capture.side_effects.tracking import Effects, SharedIterators, WriteTarget, chain_of
+from monograph.capture.side_effects.tracking import Effects, WriteTarget, chain_of
 from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import TRUTHS, compares_tensors, of_plain_number, product
@@ -86,11 +87,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from monograph.bytecode import InterpreterFrame
+    from monograph.capture.control_flow.region_effects import RegionEffects
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.side_effects.impure_functions import Switch
     from monograph.capture.side_effects.module_state import ModuleState
     from monograph.capture.side_effects.observations import Observations
-    from monograph.capture.side_effects.tracking import RegionEffects
 
 switches = deferred("monograph.capture.strict.switches:Switches")
 check_numbers = deferred("monograph.capture.strict.plain_numbers:check_numbers")
@@ -154,7 +155,7 @@ class Strict(Hooks):
         self._state = state
         self._arguments = arguments
         self._effects = Effects(state.looked_after() | OF_PROCESS)
-        self._iterators = SharedIterators(self.scopes, self._interpreter)
+        self._iterators = SharedIterators(self.scopes, self._interpreter, self._effects.kept)
         self._parts = self._iterators.parts
         self._plain: Plain | None = None
         """What watches user code that C calls, once it may."""

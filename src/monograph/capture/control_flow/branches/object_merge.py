@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import deque
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, InterpreterFrame
 from monograph.capture.reference_counts import OF_ARGUMENT
+from monograph.capture.side_effects.opaque_objects import HiddenState
 from monograph.capture.side_effects.persistent_writes import lines
 from monograph.capture.side_effects.tracking import WriteTarget
 from monograph.diagnostics import Cause, MonographError, problem, user_frames
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
         StateMerge,
     )
     from monograph.capture.control_flow.region import Region
+    from monograph.capture.control_flow.region_effects import RegionEffects
     from monograph.capture.recording.recorder import Recorder
-    from monograph.capture.side_effects.tracking import RegionEffects
 
 
 class SavedValues(list[Any]):
@@ -50,10 +52,12 @@ class MergedWrite:
 
 
 def can_merge(place: WriteTarget) -> bool:
-    """Whether writes there may be one: to variables, attributes, lists and dicts."""
+    """Whether writes there may be one: to variables, attributes, lists, dicts and deques."""
     if place.kind == "contents":
-        return isinstance(place.owner, list | dict)
-    return place.kind in {"attribute", "cell", "global", "hidden"}
+        return isinstance(place.owner, list | dict | deque)
+    if place.kind == "hidden":  # what C keeps in an object is no generator of Python's
+        return not isinstance(place.before, HiddenState)
+    return place.kind in {"attribute", "cell", "global"}
 
 
 def met_writes(
@@ -189,7 +193,18 @@ def write(changes: Sequence[MergedWrite], made: MergedValues, part: RegionEffect
             now = dict(zip(change.keys, values, strict=True))
         assert part is not None, "it noted the writes"
         part.tell(change.place)
-        replace(change.place, before=now).put_back()
+        _make(replace(change.place, before=now))
+
+
+def _make(place: WriteTarget) -> None:
+    """Make one write. Raises: branch-side-effect, of what C keeps as a plain number."""
+    try:
+        place.put_back()
+    except TypeError as error:
+        reason = "it takes no number that depends on data"
+        raise problem(
+            "branch-side-effect", operator="if", kind=place.kind, name=place.name, reason=reason
+        ) from error
 
 
 __all__ = ["MergedWrite", "SavedValues", "can_merge", "met_writes", "write"]

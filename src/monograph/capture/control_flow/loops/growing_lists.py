@@ -21,9 +21,9 @@ from monograph.capture.control_flow.loops.list_accumulation import (
     are_alike,
     last_of,
 )
+from monograph.capture.control_flow.region_effects import added
 from monograph.capture.recording.scalar_tensors import filler
 from monograph.capture.restart import Restart
-from monograph.capture.side_effects.tracking import added
 from monograph.diagnostics import problem
 from monograph.integers import ge, known, symbols
 
