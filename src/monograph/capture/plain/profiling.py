@@ -78,8 +78,6 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
 
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
-_NAMING: Final = frozenset({"__hash__", "getattr", "methodcaller"})
-"""Names by which code comes to a method; a text alone is none."""
 _UNSEEN: Final = "whether two tensors are one object, out of sight of plain capture"
 _CLASSES: Final = "what something is out of sight of plain capture"
 _ATTRIBUTES: Final = "what a tensor has of its own, out of sight of plain capture"
@@ -319,7 +317,7 @@ class Plain:
                 self._judge(each, frame, {})
         if _WEAK_NAMES & {*plan.names} and _names_weak(frame):
             self._judge(WEAK, frame, {})
-        self._asks_by_c(frame, plan)
+        self._asks_by_c(frame)
         if frame.f_code.co_name == "__del__" and self._recorder is not None:
             found = find_finalizer(type(next(iter(frame.f_locals.values()), None)))
             at = self._scopes.user_frames(frame)
@@ -338,15 +336,14 @@ class Plain:
         if unseen:
             self._judge(Read(unseen, _CLASSES), frame, {})
 
-    def _asks_by_c(self, frame: FrameType, plan: Plan) -> None:
+    def _asks_by_c(self, frame: FrameType) -> None:
         """User code begins that may let C ask where objects lie. Raises: outside-read."""
         if compares_in_c(frame):
             self.refuse(identity_refusal(self._scopes.user_frames(frame)))
         for each in handed_on(frame):
             self._judge(find_outside(each, ("",)) or _ANY_HASH, frame, {})
         code = frame.f_code
-        asks = "__hash__" in plan.names and not _NAMING.isdisjoint(code.co_names)
-        if asks and code.co_name != "__hash__":
+        if "__hash__" in code.co_names and code.co_name != "__hash__":
             self._judge(_ANY_HASH, frame, {})
 
     def _compares(self, frame: FrameType, plan: Plan) -> None:

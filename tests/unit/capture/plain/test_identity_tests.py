@@ -85,7 +85,6 @@ LIES = {
     "of its class": lambda tensors: type(tensors[0]).__hash__(tensors[0]) % 2,
     "of tensors": lambda tensors: torch.Tensor.__hash__(tensors[0]) % 2,
     "of another object": lambda _: object.__hash__(KEY) % 2,
-    "by name": lambda tensors: getattr(tensors[0], "__hash__")() % 2,  # noqa: B009 - the point
     "called by C": lambda tensors: sum(map(object.__hash__, tensors)) % 2,
     "hash called by C": lambda tensors: sum(map(hash, tensors)) % 2,
     "id called by C": lambda tensors: sum(map(id, tensors)) % 2,
