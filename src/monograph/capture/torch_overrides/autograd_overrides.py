@@ -248,6 +248,20 @@ def _backward_hooks(original: Callable[..., Any], none: Any) -> Callable[..., An
     return hooks
 
 
+def _hook(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook on the gradient of a tensor, by whatever road: eager code keeps one more a call."""
+
+    def register(tensor: torch.Tensor, hook: Any) -> Any:
+        if listening() is None or not tensor.requires_grad:  # then PyTorch refuses it
+            return original(tensor, hook)
+        because = "waits for the gradient of what forward computes"
+        raise problem("gradient-in-forward", what=original.__name__, because=because)
+
+    return register
+
+
+for _method in (torch.Tensor.register_hook, torch.Tensor.register_post_accumulate_grad_hook):
+    OVERRIDES.override_code(_method)(_hook)
 for _owner, _name in ENGINES:
     OVERRIDES.override(_owner, _name)(_engine)
 for _name, _none in BACKWARD_HOOKS.items():

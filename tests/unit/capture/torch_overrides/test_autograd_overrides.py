@@ -88,3 +88,36 @@ def test_eager_functions_are_as_before_after_an_export():
     export(Model(), (torch.ones(2, 3),))
     Steep.apply(x).sum().backward()
     assert torch.equal(x.grad, torch.full((3,), 7.0))
+
+
+WEIGHT = torch.ones(3, requires_grad=True)
+HOOKS = {
+    "method": lambda w: w.register_hook(len),
+    "function": lambda w: torch.Tensor.register_hook(w, len),
+    "accumulated": lambda w: torch.Tensor.register_post_accumulate_grad_hook(w, len),
+    "called by C": lambda w: list(map(torch.Tensor.register_hook, [w], [len])),
+    "outside": lambda _: WEIGHT.register_hook(len),
+}
+
+
+class Hooks(nn.Module):
+    """Puts a hook on the gradient of its parameter."""
+
+    def __init__(self, put):
+        super().__init__()
+        self.w, self.put = nn.Parameter(torch.ones(3)), put
+
+    def forward(self, x):
+        self.put(self.w)
+        return x * self.w
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("name", HOOKS)
+def test_hooks_on_gradients_are_refused(name, strict):
+    """Eager code keeps one more after every call, a program would keep none."""
+    with pytest.raises(UnsupportedError) as caught:
+        export(Hooks(HOOKS[name]), (torch.ones(3),), strict=strict)
+    assert caught.value.diagnostic.name == "gradient-in-forward"
+    assert caught.value.diagnostic.at[0].code.co_filename == __file__
+    assert not WEIGHT._backward_hooks
