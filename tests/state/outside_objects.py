@@ -50,6 +50,7 @@ from tests.state.surroundings import module_of
 
 given: Any = None
 LOCK = threading.Lock()
+COUNTER = contextvars.ContextVar("COUNTER", default=0)
 RECORD = struct.Struct("<i")
 WORD = re.compile("a+")
 LOGGER = logging.getLogger("tests.state.outside_objects")
@@ -777,6 +778,19 @@ def semaphore_taken(x):
 @outside(threading.Lock, tell=lambda lock: lock.locked())
 def lock_taken(x):
     return x * (2 if given.acquire(blocking=False) else 3)
+
+
+@outside(contextvars.copy_context)
+def context_run_in(x):
+    """What a variable holds there is nobody else's, and goes on from call to call."""
+    given.run(lambda: COUNTER.set(COUNTER.get() + 1))
+    return x * given.run(COUNTER.get)
+
+
+@outside(lambda: functools.partial(max, 1), tell=lambda p: getattr(p, "calls", 0))
+def attribute_of_a_partial(x):
+    given.calls = getattr(given, "calls", 0) + 1
+    return x * given.calls
 
 
 @outside(lambda: contextvars.ContextVar("n", default=0), tell=lambda v: v.get())

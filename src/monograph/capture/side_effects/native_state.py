@@ -17,7 +17,7 @@ import struct
 import types
 import weakref
 from contextlib import suppress
-from contextvars import Context, ContextVar, Token
+from contextvars import ContextVar, Token
 from types import MemberDescriptorType
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ _HAS_NO_STATE: Final = (
     *(types.GetSetDescriptorType, types.MemberDescriptorType, types.ModuleType, types.CodeType),
     *(types.CellType, types.FrameType, types.TracebackType, types.MappingProxyType, types.NoneType),
     *(functools.partial, functools.partialmethod, weakref.ReferenceType, *weakref.ProxyTypes),
-    *(tuple, frozenset, re.Pattern, re.Match, struct.Struct, Context, ContextVar, Token),
+    *(tuple, frozenset, re.Pattern, re.Match, struct.Struct, ContextVar, Token),
     *(
         type(dt.datetime_CAPI),
         torch.Tensor,
