@@ -460,6 +460,27 @@ def array_written_after(x):
 
 
 @probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+def array_written_between(x):
+    """It holds again what it held when the run ends, and held something else for the tensor."""
+    a = np.zeros(3, np.float32)
+    t = torch.as_tensor(a)
+    a[0] = 5
+    y = torch.stack([t, x])
+    a[0] = 0
+    return y
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+def array_of_a_constant_written_between(x):
+    """As above, of a tensor's array."""
+    a = SCALES[0].numpy()
+    a[:1] = 5
+    y = x + SCALES[0].sum()
+    a[:1] = 0.5
+    return y
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
 def buffer_read_after(x):
     """Bytes that a tensor is made of."""
     b = bytearray(12)

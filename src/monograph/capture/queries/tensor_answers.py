@@ -37,6 +37,7 @@ class TensorAnswers(NamedTuple):
     check_fake_kernel: Callable[..., None]
     access_memory: Callable[..., Any]
     memory_behind: Callable[..., AbstractTensor | None]
+    check_read: Callable[..., None]
     check_shown: Callable[..., None]
     show_literal: Callable[..., None]
 

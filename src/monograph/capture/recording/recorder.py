@@ -101,8 +101,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         """By their places, the inputs whose layout decides what user code is told, and where."""
         self.state_asked: set[Node] = set()
         """The placeholders, of parameters and buffers among them, whose layout was asked."""
-        self.asks_dtype: tuple[Frame, ...] | None = None
-        """Where user code first asked a floating-point tensor for its dtype."""
+        self.asks_dtype: tuple[Frame, ...] | None = None  # where a float's was first asked for
         self.module_modes, self.closed = ModuleModes(), False
         self.inferences: dict[Node, Inference] = {}
         """What the rule of each operator was given, told, and gave, where one was asked."""
@@ -208,8 +207,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         keyword_nodes: dict[str, Any] = {}
         for name, arg in kwargs.items():
             keyword_types[name], keyword_nodes[name] = self.convert(arg)
-        if self.closed:
-            raise problem("leaked-tensor", origin=str(overload))
+        if self.closed or self.shown:
+            self.answers.check_read(self, overload, (*args, *kwargs.values()))
         if op.mutated:
             return self._record_mutation(
                 op, args, kwargs, types, keyword_types, nodes, keyword_nodes

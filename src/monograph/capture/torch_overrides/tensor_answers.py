@@ -22,6 +22,7 @@ from monograph.capture.torch_overrides.guarded_queries import (
 )
 from monograph.capture.torch_overrides.tensor_memory import (
     access_memory,
+    check_read,
     check_shown,
     memory_behind,
     show_literal,
@@ -49,6 +50,7 @@ ANSWERS: Final = TensorAnswers(
     check_fake_kernel=check_promises,
     access_memory=access_memory,
     memory_behind=memory_behind,
+    check_read=check_read,
     check_shown=check_shown,
     show_literal=show_literal,
 )

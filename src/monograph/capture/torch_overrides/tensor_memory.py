@@ -71,6 +71,11 @@ class Shown(NamedTuple):
             array, n_own = array.base, 1
         return False
 
+    def is_as_before(self) -> bool:
+        """Whether the memory holds what it held."""
+        with without_modes():
+            return torch.equal(self.memory.view(torch.uint8), self.before.view(torch.uint8))
+
     def refusal(self, at: Iterable[Frame] | None) -> MonographError:
         """The refusal of a write, here or at these lines."""
         what = type_text(self.tensor.tensor_type)
@@ -216,10 +221,24 @@ def check_shown(recorder: Recorder, root: AbstractTensor | None = None) -> None:
             if each.tensor.storage_root is root and each.is_held():
                 recorder.refuse(each.refusal(None))
             continue
-        with without_modes():
-            is_same = torch.equal(each.memory.view(torch.uint8), each.before.view(torch.uint8))
-        if not is_same:
+        if not each.is_as_before():
             recorder.refuse(each.refusal(each.origin))
+
+
+def check_read(recorder: Recorder, operator: Any, values: Iterable[Any]) -> None:
+    """An operator reads these: what arrays in their memory were given meanwhile is not there.
+
+    Raises: memory-exposed; leaked-tensor.
+    """
+    if recorder.closed:
+        raise problem("leaked-tensor", origin=str(operator))
+    listed = (each if type(each) in (list, tuple) else (each,) for each in values)
+    tensors = (each for part in listed for each in part if isinstance(each, torch.Tensor))
+    roots = {id(recorder.abstract(each).storage_root) for each in tensors}
+    for each in recorder.shown:
+        is_read = id(each.tensor.storage_root) in roots and each.is_held()
+        if is_read and not each.is_as_before():
+            recorder.refuse(each.refusal(None))
 
 
 def memory_behind(recorder: Recorder, real: torch.Tensor) -> AbstractTensor | None:
@@ -537,4 +556,4 @@ OVERRIDES.override(dlpack, "from_dlpack")(_by_protocol("from_dlpack"))
 OVERRIDES.override(torch, "to_dlpack")(_by_protocol("__dlpack__"))
 OVERRIDES.override(dlpack, "to_dlpack")(_by_protocol("__dlpack__"))
 
-__all__ = ["access_memory", "check_shown", "made_of", "memory_behind", "show_literal"]
+__all__ = ["access_memory", "check_read", "check_shown", "made_of", "memory_behind", "show_literal"]
