@@ -1,5 +1,7 @@
 """What data say is assumed while they say the same; then graphs end where they are asked."""
 
+import sys
+
 import pytest
 import torch
 
@@ -137,7 +139,8 @@ def test_loops_on_data():
         return x, n
 
     optimizer = calls(f, *[(X * k,) for k in (1, 2, 9, 20, 1, 30, 5, 5)])
-    assert sum(sum(table.graphs) for table in optimizer.tables) < 8
+    most = 8 if sys.version_info < (3, 12) else 10  # there the jump back stands by itself
+    assert sum(sum(table.graphs) for table in optimizer.tables) < most
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", lambda graph, _: graph.forward])

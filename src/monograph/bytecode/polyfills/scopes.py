@@ -175,6 +175,21 @@ def frame_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) 
     return frame
 
 
+def module_of_frame(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Return the module of the function some levels out, as classes made in C's name ask for."""
+    asked = [*args, *kwargs.values()][:1]
+    try:
+        frame = frame_of(interpreter, asked, {})
+    except ValueError:
+        return None
+    return frame.f_globals.get("__name__")
+
+
+MODULE_NAME: Any = getattr(sys, "_getframemodulename", None)  # since Python 3.12
+if MODULE_NAME is not None:
+    polyfill(MODULE_NAME)(module_of_frame)
+
+
 @polyfill(sys.exc_info)
 def error_info(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Return what is known of the exception being handled."""

@@ -145,7 +145,7 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         ("what somebody types", [("input", builtins.input)]),
         (_IDENTITY, [("id", builtins.id)]),
         ("the seed of the process", _named(torch, "seed initial_seed get_rng_state")),
-        (_STACK, _named(sys, "_getframe _current_frames _current_exceptions")),
+        (_STACK, _named(sys, "_getframe _getframemodulename _current_frames _current_exceptions")),
         (_STACK, _named(inspect, "currentframe stack getouterframes")),
         (_STACK, _named(traceback, "extract_stack format_stack print_stack walk_stack")),
         (_STACK, _named(logging.Logger, "findCaller")),
