@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -35,29 +36,84 @@ SAYING: Final[tuple[Any, ...]] = (ASSERT, torch.autograd.profiler.record_functio
 """Functions that are given a text for people: of an assertion, and of a part of a profile."""
 
 
-def _precision() -> str | None:
-    """How products of float32 are computed; None where devices and operators say it one by one."""
-    try:
-        return torch._C._get_float32_matmul_precision()
-    except RuntimeError:
-        return None
+def _known(read: Callable[[], Any]) -> Callable[[], Any]:
+    """How float32 is computed with; None where devices and operators say it one by one."""
+
+    def known() -> Any:
+        try:
+            return read()
+        except RuntimeError:
+            return None
+
+    return known
+
+
+def _if_known(write: Callable[[Any], object]) -> Callable[[Any], object]:
+    return lambda to: None if to is None else write(to)
+
+
+def _precisions() -> Iterator[tuple[str, Callable[[], Any], Callable[[Any], object]]]:
+    """How each device and kind of operator computes with float32: the others write there, too."""
+    for backend, op, what in (
+        ("generic", "all", "torch.backends.fp32_precision"),
+        ("cuda", "all", "torch.backends.cudnn.fp32_precision"),
+        *(("cuda", each, f"torch.backends.cudnn.{each}.fp32_precision") for each in _KINDS[:2]),
+        ("cuda", "matmul", "torch.backends.cuda.matmul.fp32_precision"),
+        ("mkldnn", "all", "torch.backends.mkldnn.fp32_precision"),
+        *(("mkldnn", each, f"torch.backends.mkldnn.{each}.fp32_precision") for each in _KINDS),
+    ):
+        read: Any = partial(torch._C._get_fp32_precision_getter, backend, op)
+        write: Any = partial(torch._C._set_fp32_precision_setter, backend, op)
+        yield what, read, write
+
+
+_KINDS: Final = ("conv", "rnn", "matmul")
+_EINSUM: Final = torch.backends.opt_einsum
+
+
+def _give_einsum(attributes: dict[str, Any]) -> None:
+    own = vars(_EINSUM)
+    own.clear()
+    own.update(attributes)
 
 
 def _settings() -> Iterator[tuple[str, Callable[[], Any], Callable[[Any], object]]]:
     set_precision = torch.set_float32_matmul_precision
     products = "torch.backends.cuda.matmul.allow_tf32"
-    yield products, _precision, lambda to: to and set_precision(to)
+    precision = _known(torch._C._get_float32_matmul_precision)
+    yield products, precision, _if_known(set_precision)
+    yield "torch.backends.opt_einsum", lambda: {**vars(_EINSUM)}, _give_einsum
+    yield (
+        "torch.backends.mha.set_fastpath_enabled",
+        torch.backends.mha.get_fastpath_enabled,
+        torch.backends.mha.set_fastpath_enabled,
+    )
     for name, what in (
         ("cublas_allow_tf32", products),
         ("cudnn_allow_tf32", "torch.backends.cudnn.allow_tf32"),
         ("cudnn_benchmark", "torch.backends.cudnn.benchmark"),
         ("cudnn_deterministic", "torch.backends.cudnn.deterministic"),
         ("cudnn_enabled", "torch.backends.cudnn.enabled"),
+        ("cudnn_depthwise_kernel", "torch.backends.cudnn.depthwise_kernel"),
+        ("cublas_allow_fp16_accumulation", "torch.backends.cuda.matmul.allow_fp16_accumulation"),
+        ("blas_preferred_backend", "torch.backends.cuda.preferred_blas_library"),
+        ("linalg_preferred_backend", "torch.backends.cuda.preferred_linalg_library"),
+        ("rocm_fa_preferred_backend", "torch.backends.cuda.preferred_rocm_fa_library"),
         ("mkldnn_enabled", "torch.backends.mkldnn.enabled"),
+        ("mkldnn_deterministic", "torch.backends.mkldnn.deterministic"),
+        ("onednn_allow_tf32", "torch.backends.mkldnn.allow_tf32"),
+        ("miopen_immediate", "torch.backends.miopen.immediate"),
+        ("nnpack_enabled", "torch.backends.nnpack.set_flags"),
+        ("qengine", "torch.backends.quantized.engine"),
         ("warnAlways", "torch.set_warn_always"),
         ("flash_sdp_enabled", "torch.backends.cuda.enable_flash_sdp"),
         ("mem_efficient_sdp_enabled", "torch.backends.cuda.enable_mem_efficient_sdp"),
         ("math_sdp_enabled", "torch.backends.cuda.enable_math_sdp"),
+        ("cudnn_sdp_enabled", "torch.backends.cuda.enable_cudnn_sdp"),
+        (
+            "math_sdp_allow_fp16_bf16_reduction",
+            "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp",
+        ),
         (
             "deterministic_fill_uninitialized_memory",
             "torch.utils.deterministic.fill_uninitialized_memory",
@@ -66,7 +122,8 @@ def _settings() -> Iterator[tuple[str, Callable[[], Any], Callable[[Any], object
         kernel = name.removesuffix("_sdp_enabled")
         setter = f"_set_{name}" if kernel == name else f"_set_sdp_use_{kernel}"
         if hasattr(torch._C, f"_get_{name}"):
-            yield what, getattr(torch._C, f"_get_{name}"), getattr(torch._C, setter)
+            read, write = getattr(torch._C, f"_get_{name}"), getattr(torch._C, setter)
+            yield what, *((_known(read), _if_known(write)) if "tf32" in name else (read, write))
     deterministic = torch.use_deterministic_algorithms
     is_deterministic = torch._C._get_deterministic_algorithms
     only_warns = torch._C._get_deterministic_algorithms_warn_only
@@ -91,6 +148,8 @@ def _settings() -> Iterator[tuple[str, Callable[[], Any], Callable[[Any], object
         torch._C._is_multithreading_enabled,
         torch._C._set_multithreading_enabled,
     )
+    if hasattr(torch._C, "_get_fp32_precision_getter"):
+        yield from _precisions()
 
 
 SETTINGS: Final = tuple(_settings())

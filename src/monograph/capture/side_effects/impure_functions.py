@@ -187,6 +187,11 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         (locale, "setlocale"),
         (torch.multiprocessing, "set_sharing_strategy"),
         (torch.sparse.check_sparse_tensor_invariants, "enable disable"),
+        (
+            torch.__future__,
+            "set_overwrite_module_params_on_conversion set_swap_module_params_on_conversion",
+        ),
+        (torch.distributions.Distribution, "set_default_validate_args"),
         (torch.nn.modules.module, _MODULE_HOOKS),
         (MONITORING, "use_tool_id set_events set_local_events register_callback free_tool_id"),
     ):

@@ -98,6 +98,22 @@ def _round_sums():
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
 
+def _orders_products():
+    torch.backends.opt_einsum.strategy = "optimal"
+
+
+def _accumulates():
+    torch.backends.cuda.matmul.allow_fp16_accumulation = True
+
+
+def _convolves():
+    torch.backends.mkldnn.conv.fp32_precision = "bf16"
+
+
+def _computes():
+    torch.backends.fp32_precision = "tf32"
+
+
 def _enters_a_module():
     sys.modules["entered"] = sys.modules["sys"]
 
@@ -138,6 +154,17 @@ LEFT = {
     "sums": (
         _round_sums,
         lambda: torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction,
+    ),
+    "einsum": (_orders_products, lambda: {**vars(torch.backends.opt_einsum)}),
+    "accumulation": (
+        _accumulates,
+        lambda: torch.backends.cuda.matmul.allow_fp16_accumulation,
+    ),
+    "convolutions": (_convolves, lambda: torch.backends.mkldnn.conv.fp32_precision),
+    "all operators": (_computes, lambda: torch.backends.fp32_precision),
+    "encoders": (
+        lambda: torch.backends.mha.set_fastpath_enabled(False),
+        torch.backends.mha.get_fastpath_enabled,
     ),
     "precision": (
         lambda: torch.set_float32_matmul_precision("medium"),
@@ -181,6 +208,7 @@ HANDLERS = {
     "language": lambda: locale.setlocale(locale.LC_CTYPE, "C"),
     "sharing": lambda: torch.multiprocessing.set_sharing_strategy("file_system"),
     "checks": lambda: (torch.sparse.check_sparse_tensor_invariants.enable(), None)[1],
+    "conversion": lambda: torch.__future__.set_swap_module_params_on_conversion(False),
     "hook": lambda: nn_modules.register_module_forward_hook(lambda *_: None),
     "hook before": lambda: nn_modules.register_module_forward_pre_hook(lambda *_: None),
 }
