@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import opcode
+import sys
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -135,6 +136,11 @@ class Reach(Digests):
         variables = frame.f_locals
         ends = [(way, at_end(way, variables, frame.f_globals)) for way in written.ways]
         others = written.others or any(end is MISSING for _, end in ends)
+        imported = map(sys.modules.get, plan.names) if others else ()
+        for module in (*imported, *(end for _, end in ends)):
+            if issubclass(type(module), ModuleType):
+                for name in plan.names:
+                    self._binding(attributes_of(module), name, by)
         if others and not self._are_classes_written:
             self._are_classes_written = True
             self._classes.clear()

@@ -114,6 +114,16 @@ def _computes():
     torch.backends.fp32_precision = "tf32"
 
 
+def _replaces_a_function():
+    torch.nn.functional.relu = torch.nn.functional.gelu
+
+
+def _imports_and_sets():
+    import logging as logs  # noqa: PLC0415 - the point
+
+    logs.raiseExceptions = False
+
+
 def _enters_a_module():
     sys.modules["entered"] = sys.modules["sys"]
 
@@ -147,6 +157,8 @@ LEFT = {
     "propagation": (_logs_here, lambda: LOGGER.propagate),
     "setter": (_logs_by_a_setter, lambda: LOGGER.level),
     "configuration": (lambda: logging.basicConfig(level=3, force=True), lambda: logging.root.level),
+    "function": (_replaces_a_function, lambda: torch.nn.functional.relu),
+    "imported": (_imports_and_sets, lambda: logging.raiseExceptions),
     "folder": (_goes_elsewhere, os.getcwd),
     "anomalies": (lambda: torch.autograd.set_detect_anomaly(True), torch.is_anomaly_enabled),
     "benchmark": (_time_kernels, lambda: torch.backends.cudnn.benchmark),
