@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from monograph.bytecode.evaluation.calling import call, call_function, call_native, interpret_always
 from monograph.bytecode.evaluation.frame import MISSING
 from monograph.bytecode.evaluation.special_methods import SIMPLE, find_special, lookup, ours
-from monograph.bytecode.polyfills.in_python import all_, any_, extreme, ordered, sum_
+from monograph.bytecode.polyfills.in_python import (
+    all_,
+    any_,
+    extreme,
+    ordered,
+    ordered_in_runs,
+    sum_,
+)
 from monograph.bytecode.polyfills.registry import polyfill
 from monograph.bytecode.semantics.iteration import (
     END,
@@ -99,12 +106,13 @@ def sort(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> A
     return call_native(interpreter, list.sort, args, _sorting(interpreter, args[0], kwargs))
 
 
-_MOST: Final = 6 if sys.version_info < (3, 13) else 2
+_IN_ORDER: Final = ordered if sys.version_info < (3, 13) else ordered_in_runs
+_MOST: Final = 6 if sys.version_info < (3, 13) else 4
 """So many values are compared by Python of ours, which can take both ways of a comparison."""
 
 
 def _are_few(values: list[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether a list is sorted by `ordered`: what C would compare is not simple."""
+    """Whether a list is sorted in Python: what C would compare is not simple."""
     few = 1 < len(values) <= _MOST and kwargs.keys() <= {"key", "reverse"}
     return few and (kwargs.get("key") is not None or not _are_simple(values))
 
@@ -115,7 +123,7 @@ def _few_in_order(
     backwards = -1 if truth(interpreter, reverse) else 1
     keys = values if key is None else [call(interpreter, key, [each], {}) for each in values]
     given = [values[::backwards], keys[::backwards]]
-    return interpret_always(interpreter, ordered, given)[::backwards]
+    return interpret_always(interpreter, _IN_ORDER, given)[::backwards]
 
 
 @ours

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["all_", "any_", "extreme", "is_", "is_not", "ordered", "sum_"]
+__all__ = ["all_", "any_", "extreme", "is_", "is_not", "ordered", "ordered_in_runs", "sum_"]
 
 
 def is_(left: Any, right: Any) -> Any:
@@ -57,8 +57,8 @@ def extreme(iterable: Any, key: Any, is_min: Any, missing: Any, default: Any) ->
 def ordered(values: list[Any], keys: list[Any]) -> list[Any]:
     """Binary insertion sort, as `sorted` does it: what rises, or falls, from the start is a run.
 
-    So CPython sorts less than 64 values up to 3.12, and two in all versions: with NaN among them,
-    too, where the result is a matter of what is compared.
+    So CPython sorts less than 64 values up to 3.12: with NaN among them, too, where the result is a
+    matter of what is compared.
     """
     done, known = values[:1], keys[:1]
     rises = falls = True
@@ -75,6 +75,63 @@ def ordered(values: list[Any], keys: list[Any]) -> list[Any]:
         else:
             binary_insert(done, known, values[i], keys[i], 0, i)
     return done
+
+
+def ordered_in_runs(values: list[Any], keys: list[Any]) -> list[Any]:
+    """As `ordered`, and as CPython does it from 3.13 on: what falls may have equals in between.
+
+    Each way of a comparison goes on by itself.
+    """
+    return _rising(values, keys, 1)
+
+
+def _rising(values: list[Any], keys: list[Any], n: int) -> list[Any]:
+    """The first `n` rise, for all that was compared."""
+    if n == len(values):
+        return values
+    if keys[n] < keys[n - 1]:
+        if n > 1 and keys[0] < keys[n - 1]:
+            return _inserted(values, keys, n)
+        return _falling(_turned(values, 0, n), _turned(keys, 0, n), n + 1, 0)
+    return _rising(values, keys, n + 1)
+
+
+def _falling(values: list[Any], keys: list[Any], n: int, equals: int) -> list[Any]:
+    """The first `n` fall, and the last of them is as large as `equals` before it."""
+    start = n - equals - 1
+    if n < len(values):
+        if keys[n] < keys[n - 1]:
+            return _falling(_turned(values, start, n), _turned(keys, start, n), n + 1, 0)
+        if keys[n - 1] < keys[n]:
+            return _risen(values, keys, n, start)
+        return _falling(values, keys, n + 1, equals + 1)
+    return _risen(values, keys, n, start)
+
+
+def _risen(values: list[Any], keys: list[Any], n: int, start: int) -> list[Any]:
+    """The first `n` fell, the last from `start` on are equal: turned, they may rise further."""
+    values, keys = _turned(values, start, n), _turned(keys, start, n)
+    return _extended(_turned(values, 0, n), _turned(keys, 0, n), n)
+
+
+def _extended(values: list[Any], keys: list[Any], n: int) -> list[Any]:
+    if n == len(values):
+        return values
+    if keys[n] < keys[n - 1]:
+        return _inserted(values, keys, n)
+    return _extended(values, keys, n + 1)
+
+
+def _inserted(values: list[Any], keys: list[Any], n: int) -> list[Any]:
+    """The first `n` are in order; each of the others is inserted."""
+    done, known = values[:n], keys[:n]
+    for i in range(n, len(values)):
+        binary_insert(done, known, values[i], keys[i], 0, i)
+    return done
+
+
+def _turned(values: list[Any], start: int, end: int) -> list[Any]:
+    return [*values[:start], *values[start:end][::-1], *values[end:]]
 
 
 def binary_insert(
