@@ -7,7 +7,7 @@ out are each settled by another trace; `Session.run` says in which order.
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -37,7 +37,7 @@ from monograph.capture.side_effects.garbage_collection import (
 from monograph.capture.side_effects.impure_functions import resolve
 from monograph.capture.side_effects.module_mutation import Watched
 from monograph.capture.side_effects.module_state import taking_turns
-from monograph.capture.side_effects.process_state import Situation
+from monograph.capture.side_effects.process_state import Situation, given_back
 from monograph.capture.size_probing.both_ways import MOST_REGIONS, is_worth_it
 from monograph.capture.size_probing.probing import probed
 from monograph.capture.size_probing.size_hints import in_general
@@ -135,7 +135,8 @@ def _untouched(request: Request) -> Generator[None]:
     """
     before = Situation()
     try:
-        yield
+        with nullcontext() if request.problems is None else given_back():
+            yield
     except Restart as unmet:  # no region is left that could begin again
         before.restore()
         raise problem("data-dependent-branch", at=raised_at(unmet)) from unmet

@@ -11,9 +11,11 @@ import decimal
 import logging
 import os
 import random
+import signal
 import sys
 import threading
 import warnings
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -26,7 +28,7 @@ from monograph.diagnostics import problem
 from monograph.host.flags import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from monograph.diagnostics import Frame, MonographError
 
@@ -200,6 +202,50 @@ _PARTS: Final = (
 )
 
 
+def _refused_by_name() -> dict[str, Any]:
+    """What nobody compares, since who sets it is refused."""
+    loggers = (logging.root, *logging.root.manager.loggerDict.values())
+    return {
+        "environment": os.environ.copy(),
+        "signals": {each: signal.getsignal(each) for each in _SIGNALS},
+        "disabled": logging.root.manager.disable,
+        "loggers": {
+            each: ([*each.handlers], [*each.filters])
+            for each in loggers
+            if isinstance(each, logging.Logger)
+        },
+    }
+
+
+def _set_again(state: dict[str, Any]) -> None:
+    now = _refused_by_name()
+    for name in {**now["environment"], **state["environment"]}:
+        value = state["environment"].get(name)
+        if value is None:
+            del os.environ[name]
+        elif value != now["environment"].get(name):
+            os.environ[name] = value
+    for each, handler in state["signals"].items():
+        if handler is not now["signals"][each] and handler is not None:
+            with suppress(ValueError):  # threads beside the main one may not
+                signal.signal(each, handler)
+    if now["disabled"] != state["disabled"]:
+        logging.disable(state["disabled"])
+    for logger, (handlers, filters) in state["loggers"].items():
+        logger.handlers[:], logger.filters[:] = handlers, filters
+
+
+@contextmanager
+def given_back() -> Generator[None]:
+    """Put back what is refused by name: a capture that goes on after refusals sets it."""
+    before = _refused_by_name()
+    try:
+        yield
+    finally:
+        _set_again(before)
+
+
+_SIGNALS: Final = tuple(signal.valid_signals())
 OF_PROCESS: Final = frozenset(
     id(function.__self__)  # pyright: ignore[reportFunctionMemberAccess] - both are methods
     for function in (random.random, np.random.rand)

@@ -251,6 +251,33 @@ def test_handlers_of_the_process_are_refused(name, strict):
     assert caught.value.diagnostic.name == "write-outlives-call"
 
 
+def _tells_the_environment():
+    os.environ["OF_THIS_TEST"] = "1"
+
+
+GIVEN_BACK = {
+    "environment": (_tells_the_environment, lambda: os.environ.get("OF_THIS_TEST")),
+    "signal": (
+        lambda: signal.signal(signal.SIGUSR2, signal.SIG_IGN),
+        lambda: signal.getsignal(signal.SIGUSR2),
+    ),
+    "levels": (lambda: logging.disable(40), lambda: logging.root.manager.disable),
+    "handler": (lambda: LOGGER.addHandler(logging.NullHandler()), lambda: [*LOGGER.handlers]),
+    "filter": (lambda: LOGGER.addFilter(lambda _: True), lambda: [*LOGGER.filters]),
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", GIVEN_BACK)
+def test_what_is_refused_by_name_is_put_back(name, strict):
+    """A capture goes on after refusals, and sets it."""
+    change, tell = GIVEN_BACK[name]
+    before = tell()
+    with pytest.raises(MonographError):
+        export(Calls(change), (torch.ones(2),), strict=strict)
+    assert tell() == before
+
+
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_set_for_the_process_is_refused_and_put_back(name, strict, monkeypatch) -> None:
