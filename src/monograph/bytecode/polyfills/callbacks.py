@@ -106,9 +106,8 @@ def sort(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> A
     return call_native(interpreter, list.sort, args, _sorting(interpreter, args[0], kwargs))
 
 
-_IN_ORDER: Final = ordered if sys.version_info < (3, 13) else ordered_in_runs
-_MOST: Final = 6 if sys.version_info < (3, 13) else 4
-"""So many values are compared by Python of ours, which can take both ways of a comparison."""
+_IN_ORDER, _MOST = (ordered, 6) if sys.hexversion < 0x030D0000 else (ordered_in_runs, 4)
+"""What compares so many values, in Python of ours, which can take both ways of a comparison."""
 
 
 def _are_few(values: list[Any], kwargs: dict[str, Any]) -> bool:
