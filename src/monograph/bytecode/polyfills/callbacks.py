@@ -7,7 +7,7 @@ import itertools
 import operator
 import sys
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from monograph.bytecode.evaluation.calling import call, call_function, call_native, interpret_always
 from monograph.bytecode.evaluation.frame import MISSING
