@@ -6,6 +6,7 @@ import importlib
 import sys
 from contextlib import nullcontext
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -82,10 +83,11 @@ def _settings() -> Iterator[tuple[str, Callable[[], Any], Callable[[Any], object
     products = "torch.backends.cuda.matmul.allow_tf32"
     precision = _known(torch._C._get_float32_matmul_precision)
     yield products, precision, _if_known(set_precision)
-    yield "torch.backends.opt_einsum", lambda: {**vars(_EINSUM)}, _give_einsum
+    # In C where it can be: every capture reads all of it twice.
+    yield "torch.backends.opt_einsum", partial(dict, vars(_EINSUM)), _give_einsum
     yield (
         "torch.backends.mha.set_fastpath_enabled",
-        torch.backends.mha.get_fastpath_enabled,
+        partial(attrgetter("_is_fastpath_enabled"), torch.backends.mha),
         torch.backends.mha.set_fastpath_enabled,
     )
     for name, what in (
@@ -101,7 +103,6 @@ def _settings() -> Iterator[tuple[str, Callable[[], Any], Callable[[Any], object
         ("rocm_fa_preferred_backend", "torch.backends.cuda.preferred_rocm_fa_library"),
         ("mkldnn_enabled", "torch.backends.mkldnn.enabled"),
         ("mkldnn_deterministic", "torch.backends.mkldnn.deterministic"),
-        ("onednn_allow_tf32", "torch.backends.mkldnn.allow_tf32"),
         ("miopen_immediate", "torch.backends.miopen.immediate"),
         ("nnpack_enabled", "torch.backends.nnpack.set_flags"),
         ("qengine", "torch.backends.quantized.engine"),
