@@ -189,7 +189,7 @@ def figures() -> list[Figure]:
     ratio = import_ratio()
     strict, plain = entered_by_export(strict=True), entered_by_export(strict=False)
     return [
-        Figure("lines in src", lines(texts), 120_430, 66_500),
+        Figure("lines in src", lines(texts), 121_200, 66_500),
         Figure("modules in the largest folder", folder, 20, 20, where),
         Figure("largest import knot", knot, 4, 4, members),
         Figure("class names defined twice", len(twice), 0, 0, " ".join(twice)),
@@ -197,10 +197,10 @@ def figures() -> list[Figure]:
             "type checker silenced, per 1,000 lines", round(ignores_per_thousand(texts), 2), 1, 1
         ),
         Figure("import monograph, % of import torch", round(ratio, 1), None),
-        Figure("files entered by export(nn.Linear), strict", strict.files, 68, 35),
-        Figure("files entered by export(nn.Linear), plain", plain.files, 68, 35),
-        Figure("Python calls of it, strict", strict.calls, 840, 900),
-        Figure("Python calls of it, plain", plain.calls, 880, 900),
+        Figure("files entered by export(nn.Linear), strict", strict.files, 70, 35),
+        Figure("files entered by export(nn.Linear), plain", plain.files, 70, 35),
+        Figure("Python calls of it, strict", strict.calls, 870, 900),
+        Figure("Python calls of it, plain", plain.calls, 900, 900),
         Figure("deepest frame, a user module with a Linear", strict.depth, 38, 16),
     ]
 

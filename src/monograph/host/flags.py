@@ -73,7 +73,7 @@ _EINSUM: Final = torch.backends.opt_einsum
 
 
 def _give_einsum(attributes: dict[str, Any]) -> None:
-    own = vars(_EINSUM)
+    own = _EINSUM.__dict__
     own.clear()
     own.update(attributes)
 
@@ -124,7 +124,9 @@ def _settings() -> Iterator[tuple[str, Callable[[], Any], Callable[[Any], object
         setter = f"_set_{name}" if kernel == name else f"_set_sdp_use_{kernel}"
         if hasattr(torch._C, f"_get_{name}"):
             read, write = getattr(torch._C, f"_get_{name}"), getattr(torch._C, setter)
-            yield what, *((_known(read), _if_known(write)) if "tf32" in name else (read, write))
+            if "tf32" in name:
+                read, write = _known(read), _if_known(write)
+            yield what, read, write
     deterministic = torch.use_deterministic_algorithms
     is_deterministic = torch._C._get_deterministic_algorithms
     only_warns = torch._C._get_deterministic_algorithms_warn_only

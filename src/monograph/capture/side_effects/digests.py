@@ -113,7 +113,8 @@ class Digests:
         while waiting:
             each = waiting.pop()
             if type(each) is memoryview:  # who holds one holds the length of what it looks into
-                each = each.obj
+                waiting.append(each.obj)
+                continue
             kind = type(each)
             if kind in LEAVES and (kind is not FunctionType or not _is_users_function(each)):
                 continue

@@ -227,10 +227,13 @@ def _read_partial(owner: Any) -> _Partial:
     return _Partial((owner.func, *owner.args), {**place}, {**attributes_of(owner)}, place)
 
 
+_PARTIAL: Any = functools.partial
+
+
 def _write_partial(owner: Any, content: _Partial) -> None:
     (function, *args), keywords, attributes, place = content
     refill_content(place, keywords)
-    functools.partial.__setstate__(owner, (function, tuple(args), place, attributes or None))
+    _PARTIAL.__setstate__(owner, (function, tuple(args), place, attributes or None))
 
 
 def _same_partial(one: _Partial, other: _Partial) -> bool:
