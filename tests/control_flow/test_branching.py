@@ -9,6 +9,7 @@ import monograph
 from tests.control_flow import (  # noqa: F401 - they enter programs
     aliases,
     asked,
+    callback_writes,
     contexts,
     exits,
     heap,

@@ -147,6 +147,8 @@ class Plain:
         self._known_aside: set[tuple[int, str]] = set()
         self._codes: list[CodeType] = []
         """Whose plans these are; kept, so that no other takes over an identity."""
+        self.beside: list[Reach] = []
+        """Who else is told of the functions that begin."""
         self.refuse: Callable[[MonographError], None] = _raised
         """What becomes of a refusal that user code could go on after."""
 
@@ -300,6 +302,8 @@ class Plain:
             self.plans[id(code)] = plan
         if type(plan) is Plan:
             self._reach.enter(frame, plan)
+            for each in self.beside:
+                each.enter(frame, plan)
             if plan.asked.pairs or "__class__" in plan.names:
                 self._compares(frame, plan)
         elif plan is SEEDING:

@@ -52,12 +52,18 @@ def all_attributes(owner: Any) -> Any:
 
 
 def content_of(owner: Any) -> Any:
-    """A copy of a container's content, as a plain dict, list or set; None of anything else."""
+    """A copy of a container's content, as a plain dict, list or set; None of anything else.
+
+    No key is hashed again, which code of the user's might do, but of classes with an order of their
+    own.
+    """
     if issubclass(type(owner), dict):
-        return dict(_kind_of(owner).items(owner))
+        if type(owner).__iter__ is dict.__iter__:
+            return dict.copy(owner)
+        return dict((OrderedDict if issubclass(type(owner), OrderedDict) else dict).items(owner))
     if issubclass(type(owner), (list, deque)):
         return list(_kind_of(owner).__iter__(owner))
-    return set(set.__iter__(owner)) if issubclass(type(owner), set) else None
+    return set().union(owner) if issubclass(type(owner), set) else None
 
 
 def parts_of(owner: tuple[Any, ...] | frozenset[Any]) -> Iterable[Any]:
@@ -84,11 +90,13 @@ def _same_items(one: Iterable[Any], other: Iterable[Any]) -> bool:
 
 def refill_content(owner: Any, content: Any) -> None:
     """Give a container exactly this content."""
-    if issubclass(type(owner), dict):
-        kind = _kind_of(owner)
-        kind.clear(owner)
+    if issubclass(type(owner), OrderedDict):
+        OrderedDict.clear(owner)
         for key, value in content.items():
-            kind.__setitem__(owner, key, value)
+            OrderedDict.__setitem__(owner, key, value)
+    elif issubclass(type(owner), dict):
+        dict.clear(owner)
+        dict.update(owner, content)
     elif issubclass(type(owner), set):
         set.clear(owner)
         set.update(owner, content)
@@ -100,4 +108,4 @@ def refill_content(owner: Any, content: Any) -> None:
 
 def _kind_of(owner: Any) -> Any:
     """The class of Python's whose methods go straight to the content."""
-    return next(kind for kind in (OrderedDict, dict, list, deque) if issubclass(type(owner), kind))
+    return next(kind for kind in (list, deque) if issubclass(type(owner), kind))

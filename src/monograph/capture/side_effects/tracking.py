@@ -242,7 +242,11 @@ class Effects:
 
     def changed(self) -> set[tuple[int, str]]:
         """The keys of the places that are not as they were."""
-        return {key for key, place in self._places.items() if not place.is_as_before()}
+        return {place.key for place in self.differing()}
+
+    def differing(self) -> list[WriteTarget]:
+        """The places that are not as they were, whoever made their owners."""
+        return [place for place in self._places.values() if not place.is_as_before()]
 
     def accept(self, keys: set[tuple[int, str]]) -> None:
         """Whatever these places hold now is to stay."""
@@ -268,7 +272,7 @@ class Effects:
         return self._lasting
 
     def _find_lasting(self) -> list[WriteTarget]:
-        changed = [place for place in self._places.values() if not place.is_as_before()]
+        changed = self.differing()
         changed = self._held_by_others(changed) if changed else changed
         if not changed:
             return []

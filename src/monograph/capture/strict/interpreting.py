@@ -65,6 +65,7 @@ from monograph.capture.side_effects.persistent_writes import Effect, lines, name
 from monograph.capture.side_effects.place_names import Called, is_running
 from monograph.capture.side_effects.process_state import OF_PROCESS
 from monograph.capture.side_effects.tracking import Effects, WriteTarget, chain_of
+from monograph.capture.strict.callback_writes import CallbackWrites
 from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import TRUTHS, compares_tensors, of_plain_number, product
@@ -142,7 +143,7 @@ class Strict(Hooks):
         self._forks = control_flow != "refuse"
         self._on_sizes = control_flow == "capture_sizes" or recorder.options.both_ways > 0
         callbacks = Callbacks(self.watcher, self._give)
-        self.natively = callbacks.around
+        self.natively = CallbackWrites(callbacks, self.watcher, lambda: self._parts).around
         if recorder.options.plain:
             give_numbers(self, recorder.options.plain, lambda: self._interpreter.current)
         self._texts = DeferredTexts(recorder)
@@ -158,7 +159,6 @@ class Strict(Hooks):
         self._iterators = SharedIterators(self.scopes, self._interpreter, self._effects.kept)
         self._parts = self._iterators.parts
         self._plain: Plain | None = None
-        """What watches user code that C calls, once it may."""
         self._harmless: dict[int, Any] = {}
         """C functions that read nothing from outside whatever they are given, by identity."""
         self._assumed: dict[tuple[int, str], Assumption] = {}
@@ -577,9 +577,8 @@ class Strict(Hooks):
         """What is interpreted is watched; what C calls is watched when it does."""
         return CALL_EVENTS.held()
 
-    def lasting(self, seen: object = None) -> list[Effect]:
+    def lasting(self, _: object = None) -> list[Effect]:
         """The writes that outlive the call."""
-        del seen
         cached = [] if self._memoized is None else self._memoized.effects(self.scopes)
         if self._plain is not None:
             return self._plain.lasting({}) + cached
