@@ -480,6 +480,100 @@ def array_of_a_constant_written_between(x):
     return y
 
 
+VIEWED = nn.Parameter(torch.ones(3))
+VIEW = VIEWED.detach().numpy()[::-1]
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class ParameterReadByAnArray(nn.Module):
+    """An array of the file lies in the memory of a parameter, which calls find changed."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = VIEWED
+
+    def forward(self, x):
+        return x * float(VIEW[0]) + self.weight
+
+
+FILLED = np.ones(3, np.float32)
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class BufferMadeOfAnArray(nn.Module):
+    """The same, of an array that a buffer was made of."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.from_numpy(FILLED[1:]))
+
+    def forward(self, x):
+        self.b.add_(1)
+        return x * float(FILLED[1])
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class BufferMadeOfBytes(nn.Module):
+    """The same, of bytes that are the module's."""
+
+    def __init__(self):
+        super().__init__()
+        self.given = bytearray(12)
+        self.register_buffer("b", torch.frombuffer(self.given, dtype=torch.float32))
+
+    def forward(self, x):
+        self.b.add_(1)
+        return x * self.given[3]
+
+
+class Viewed(nn.Module):
+    """Arrays in the memory of a buffer and of a parameter, and one of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.ones(3))
+        self.weight = nn.Parameter(torch.ones(3))
+        self.own = np.full(3, 2.0)
+        self.v = self.b.numpy()
+        self.again = self.v
+        self.parts = [{"v": self.weight.detach().numpy()[1:]}]
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class AttributeInABuffer(Viewed):
+    """An array of the module lies in the memory of a buffer that forward writes to."""
+
+    def forward(self, x):
+        self.b.add_(1)
+        return x * float(self.v[0])
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class SecondAttributeInABuffer(Viewed):
+    """The same array by its second name."""
+
+    def forward(self, x):
+        self.b.add_(1)
+        return x * float(getattr(self, "again")[0])  # noqa: B009 - as code of users has it
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class ListedInAParameter(Viewed):
+    """An array in a list of dicts lies in the memory of a parameter."""
+
+    def forward(self, x):
+        return x * float(self.parts[0]["v"][0]) + self.weight
+
+
+@probe("memory", vec, agrees=AGAIN)
+class ArraysNotRead(Viewed):
+    """The module has such arrays, and forward reads others."""
+
+    def forward(self, x):
+        self.b.add_(1)
+        return x * float(self.own[0]) + self.b + self.weight
+
+
 @probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
 def buffer_read_after(x):
     """Bytes that a tensor is made of."""

@@ -33,6 +33,7 @@ from monograph.capture.run_options import ExportingAnswers
 from monograph.capture.side_effects.module_mutation import (
     Left,
     Watched,
+    find_arrays,
     find_changes,
     find_filled,
     find_harm,
@@ -178,7 +179,7 @@ class Trace:
             heard_by(self.recorder),
             deciding(at_once=self.inputs.options.decided),
             self.state,
-            watching(self.watched),
+            watching(self.watched, self.arrays),
             below_autograd(),
             self.recorder,
             noted() as notes,
@@ -235,7 +236,9 @@ class Trace:
         if facts.symbols:
             leave_views_open(recorder)
         recorder.exporting = request.exporting
-        recorder.answers_noted.begin(self._subjects())
+        subjects = self._subjects()
+        recorder.answers_noted.begin(subjects)
+        self.arrays = find_arrays(self.state, subjects)
         recorder.module_modes.only_sets_flags = all(
             only_sets_flags(type(each)) for each in self.state.modules
         )

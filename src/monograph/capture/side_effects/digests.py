@@ -33,6 +33,8 @@ import torch
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.bytecode import MISSING
 from monograph.capture.code_policy import is_users
+from monograph.capture.installation import listening
+from monograph.capture.queries.arrays_of_state import array_of_state
 from monograph.capture.side_effects.container_contents import (
     CONTAINERS,
     attributes_of,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 
     from monograph.bytecode import InterpreterFrame
     from monograph.capture.recording.scopes import Scopes
+    from monograph.capture.side_effects.opaque_objects import HiddenState
     from monograph.capture.side_effects.tracking import Chain, Effects
 
 LEAVES: Final = frozenset(
@@ -190,7 +193,7 @@ class Digests:
         if self._effects.covers(value):
             return (*_beyond_snapshots(value), kind)
         own = self._own_attributes(value, root, by)
-        state = None if issubclass(type(value), torch.nn.Module) else keep(value)
+        state = _hidden_state(value)
         if state is None:
             return own
         self._whole("hidden", value, root, by, state)
@@ -292,6 +295,16 @@ class DigestsOfReads(Digests):
             return super().has_met(place)
         held = (id(place.before), id(place.now()))
         return place.key in self._plain or not self.objects.keys().isdisjoint(held)
+
+
+def _hidden_state(value: Any) -> HiddenState | None:
+    """What an object keeps to itself. Raises: memory-exposed, of an array of state."""
+    state = None if issubclass(type(value), torch.nn.Module) else keep(value)
+    if state is not None and (recorder := listening()) is not None:
+        found = array_of_state(value, recorder.answers_noted.subjects)
+        if found is not None:
+            recorder.refuse(found.refusal())
+    return state
 
 
 def _inside(value: Any) -> Iterable[Any] | None:

@@ -12,6 +12,7 @@ with reads and writes of just what it changed watched, and a third time if that 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +22,8 @@ import torch
 from monograph.abstract.symbols import as_stated
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
-from monograph.capture.installation import THREAD, Overrides
+from monograph.capture.installation import THREAD, Overrides, listening
+from monograph.capture.queries.arrays_of_state import ArrayOfState, array_of_state
 from monograph.capture.recording.operators import is_droppable
 from monograph.capture.side_effects.module_state import is_truth, seen_now
 from monograph.capture.side_effects.opaque_objects import HiddenState
@@ -30,15 +32,20 @@ from monograph.diagnostics import Cause, Frame, MonographError, problem, user_fr
 from monograph.integers.expr import Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Mapping
+    from collections.abc import Collection, Generator
     from collections.abc import Set as AbstractSet
 
+    from torch.fx.node import Node
+
     from monograph.abstract.tensor_type import TensorType
+    from monograph.capture.queries.noted_answers import Subject
     from monograph.capture.side_effects.module_state import ModuleState, StateTensor
     from monograph.capture.side_effects.tracking import WriteTarget
 
 Attribute = tuple[int, str]
 """The identity of a module and the name of an attribute."""
+ArraysOfState = Mapping[Attribute, tuple[Any, ArrayOfState]]
+"""Attributes that lead to arrays in the memory of parameters and buffers: what they hold, which."""
 
 _OUR_DOING = frozenset({"_flat_weights", "_flat_weight_refs"})
 """What `nn.RNNBase` derives anew because the parameters it held were swapped."""
@@ -53,6 +60,7 @@ class Watched:
     """Where else a run of plain Python left something."""
     written: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
     read_first: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
+    arrays: ArraysOfState = field(default_factory=dict[Attribute, Any])
 
 
 def find_changes(state: ModuleState) -> frozenset[Attribute]:
@@ -337,12 +345,43 @@ def _type_text(t: TensorType) -> str:
 _WATCHING: Final = Overrides()
 
 
+def find_arrays(state: ModuleState, subjects: Mapping[Node, Subject]) -> ArraysOfState:
+    """The attributes that lead to arrays in the memory of parameters and buffers."""
+    held = [
+        (saved, name, owner)
+        for saved in state.saved
+        for name, contents in saved.nested.items()
+        for owner, content in contents
+        if type(content) is HiddenState
+    ]
+    arrays = {id(owner): array_of_state(owner, subjects) for _, _, owner in held}
+    if not any(arrays.values()):
+        return {}
+    held += [  # what has two names is in one snapshot alone
+        (saved, name, owner)
+        for saved in state.saved
+        for name in saved.attributes.keys() - saved.tables.keys()
+        for owner in held_of(saved.attributes[name], object)
+    ]
+    found = ((saved, name, arrays.get(id(owner))) for saved, name, owner in held)
+    return {
+        (id(saved.module), name): (saved.attributes.get(name), array)
+        for saved, name, array in found
+        if array is not None
+    }
+
+
 @contextmanager
-def watching(watched: Watched | None) -> Generator[None]:
-    """Note where the watched attributes are written, and read before that."""
-    if watched is None:
+def watching(watched: Watched | None, arrays: ArraysOfState) -> Generator[None]:
+    """Note where the watched attributes are written, and read before that.
+
+    Who reads one that leads to an array of a parameter's or buffer's memory is refused.
+    """
+    if watched is None and not arrays:
         yield
         return
+    watched = watched or Watched(frozenset())
+    watched.arrays = arrays
     with _WATCHING.installed():
         THREAD.watched = watched
         try:
@@ -377,6 +416,11 @@ def _getting(_: object) -> Any:
         watched, key = THREAD.watched, (id(module), name)
         if watched is not None and key in watched.names and key not in watched.written:
             watched.read_first.setdefault(key, user_frames(sys._getframe(1)))
+        if watched is not None and key in watched.arrays:
+            held, array = watched.arrays[key]
+            recorder, now = listening(), original(module, "__dict__").get(name, held)
+            if recorder is not None and now is held:
+                recorder.refuse(array.refusal())
         return original(module, name)
 
     return read
