@@ -60,15 +60,26 @@ def _nobody(_: object) -> None:
     """Nobody is told."""
 
 
+def _itself(watching: AbstractContextManager[None]) -> AbstractContextManager[None]:
+    return watching
+
+
 class Callbacks:
     """Decides which native calls of one run are watched. `watch` makes the listener, once."""
 
     def __init__(
-        self, watch: Callable[[], Listener], give: Callable[[Iterable[Any]], object] = _nobody
+        self,
+        watch: Callable[[], Listener],
+        give: Callable[[Iterable[Any]], object] = _nobody,
+        beside: Callable[[AbstractContextManager[None]], AbstractContextManager[None]] = _itself,
     ) -> None:
-        """`give` is told what C is given that may be changed by it."""
+        """`give` is told what C is given that may be changed by it.
+
+        `beside` adds to what is around a call that is watched.
+        """
         self._watch = watch
         self._give = give
+        self._beside = beside
         self._told: Any = None
         self._before: Any = None
         self._is_watching = False
@@ -95,7 +106,7 @@ class Callbacks:
             is_open = any(self._is_users(type(each)) for each in modes())
         if not is_open or self._is_watching:
             return None
-        return self if CALL_EVENTS.can_listen else None
+        return self._beside(self) if CALL_EVENTS.can_listen else None
 
     def _is_given(self, values: Collection[Any]) -> bool:
         """Tell what C is given; whether any of it leads to users' code."""

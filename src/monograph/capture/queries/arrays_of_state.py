@@ -55,8 +55,9 @@ def _array_over(value: Any) -> np.ndarray[Any, Any] | None:
     """An array over the memory that an object shows, None of what shows none."""
     if issubclass(type(value), np.ndarray):
         return value
+    held: Any = value.obj if type(value) is memoryview else value
     try:
-        return np.frombuffer(value.obj if type(value) is memoryview else value, np.uint8)
+        return np.frombuffer(held, np.uint8)
     except (TypeError, ValueError, BufferError):
         return None
 

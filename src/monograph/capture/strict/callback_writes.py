@@ -7,7 +7,7 @@ So what each can reach is read before it begins, and what differs when C returns
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from monograph.bytecode import MISSING
 from monograph.capture.plain.reachable_objects import Reach
@@ -15,49 +15,31 @@ from monograph.capture.side_effects.container_contents import all_attributes, sa
 from monograph.capture.side_effects.tracking import Effects, WriteTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from monograph.capture.plain.callbacks import Callbacks
     from monograph.capture.plain.profiling import Plain
 
 
-class CallbackWrites:
-    """Watches native calls as `callbacks` does, and in regions what their callbacks write to."""
-
-    def __init__(
-        self,
-        callbacks: Callbacks,
-        watcher: Callable[[], Plain],
-        regions: Callable[[], Sequence[Effects]],
-    ) -> None:
-        """`regions` are the effects of those that the run is in."""
-        self._callbacks, self._watcher, self._regions = callbacks, watcher, regions
-
-    def around(
-        self, callee: Any, args: list[Any], kwargs: dict[str, Any]
-    ) -> AbstractContextManager[Any] | None:
-        """What to have around a native call: nothing, if it can call nothing of the user's."""
-        watching = self._callbacks.around(callee, args, kwargs)
-        return self._compared(watching) if watching and self._regions() else watching
-
-    @contextmanager
-    def _compared(self, watching: AbstractContextManager[Any]) -> Generator[None]:
-        effects = Effects(())
-        reach = Reach(effects)
-        beside = self._watcher().beside
-        beside.append(reach)
-        try:
-            with watching:
-                yield
-        finally:
-            beside.remove(reach)
-            reach.settle_cells()
-            for place in effects.differing():
-                for each in _by_name(place):
-                    for region in self._regions():
-                        region.add(each)
-            reach.close()
+@contextmanager
+def told_of_callbacks(
+    watching: AbstractContextManager[None], watcher: Plain, regions: Sequence[Effects]
+) -> Generator[None]:
+    """A native call in regions, which `watcher` watches: tell them what its callbacks changed."""
+    effects = Effects(())
+    reach = Reach(effects)
+    watcher.beside.append(reach)
+    try:
+        with watching:
+            yield
+    finally:
+        watcher.beside.remove(reach)
+        reach.settle_cells()
+        for place in effects.differing():
+            for each in _by_name(place):
+                for region in regions:
+                    region.add(each)
+        reach.close()
 
 
 def _by_name(place: WriteTarget) -> Iterator[WriteTarget]:
@@ -72,4 +54,4 @@ def _by_name(place: WriteTarget) -> Iterator[WriteTarget]:
             yield WriteTarget("attribute", owner, name, held, place.tracked, place.by)
 
 
-__all__ = ["CallbackWrites"]
+__all__ = ["told_of_callbacks"]

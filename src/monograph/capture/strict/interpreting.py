@@ -54,6 +54,7 @@ from monograph.capture.side_effects.impure_functions import (
     find_outside,
     is_compared,
     is_dropped,
+    is_known_for_good,
     is_own_business,
     is_suspect,
     refusal,
@@ -65,7 +66,7 @@ from monograph.capture.side_effects.persistent_writes import Effect, lines, name
 from monograph.capture.side_effects.place_names import Called, is_running
 from monograph.capture.side_effects.process_state import OF_PROCESS
 from monograph.capture.side_effects.tracking import Effects, WriteTarget, chain_of
-from monograph.capture.strict.callback_writes import CallbackWrites
+from monograph.capture.strict.callback_writes import told_of_callbacks
 from monograph.capture.strict.deferred_texts import DeferredTexts
 from monograph.capture.strict.padding import PAD, padding
 from monograph.capture.strict.polyfills import TRUTHS, compares_tensors, of_plain_number, product
@@ -142,8 +143,8 @@ class Strict(Hooks):
         self._recorder = recorder
         self._forks = control_flow != "refuse"
         self._on_sizes = control_flow == "capture_sizes" or recorder.options.both_ways > 0
-        callbacks = Callbacks(self.watcher, self._give)
-        self.natively = CallbackWrites(callbacks, self.watcher, lambda: self._parts).around
+        callbacks = Callbacks(self.watcher, self._give, self._compared)
+        self.natively = callbacks.around
         if recorder.options.plain:
             give_numbers(self, recorder.options.plain, lambda: self._interpreter.current)
         self._texts = DeferredTexts(recorder)
@@ -203,6 +204,9 @@ class Strict(Hooks):
             )
             self._plain.refuse = self.refuse
         return self._plain
+
+    def _compared(self, watching: AbstractContextManager[None]) -> AbstractContextManager[None]:
+        return told_of_callbacks(watching, self.watcher(), self._parts) if self._parts else watching
 
     # --- calls -------------------------------------------------------------------------------
 
@@ -305,7 +309,7 @@ class Strict(Hooks):
             return partial(self._cached, callee)
         found = find_outside(callee, args, self._effects.made)
         if found is None:
-            if type(callee) in BOUND_TO_C and _is_known_for_good(callee):
+            if type(callee) in BOUND_TO_C and is_known_for_good(callee):
                 self._harmless[id(callee)] = callee
             return self._seeded.maker(callee)
         if frame is None or self._seeded.draws(callee, args):
@@ -593,8 +597,3 @@ class Strict(Hooks):
 
 def _raised(error: MonographError, *_: Any) -> NoReturn:
     raise error
-
-
-def _is_known_for_good(function: Any) -> bool:
-    """Whether a function in C reads nothing from outside whatever it is given, given it once."""
-    return type(function.__self__) in (ModuleType, type) and function is not hash
