@@ -558,6 +558,24 @@ class SecondAttributeInABuffer(Viewed):
 
 
 @probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class AmongAllAttributes(Viewed):
+    """The same array, where all attributes are."""
+
+    def forward(self, x):
+        self.b.add_(1)
+        return x * float(vars(self)["v"][0])
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
+class AmongCopiedAttributes(Viewed):
+    """The same array, in a copy of the module."""
+
+    def forward(self, x):
+        self.b.add_(1)
+        return x * float(copy.copy(self).v[0])
+
+
+@probe("memory", vec, calls=AGAIN, refused=("memory-exposed",))
 class ListedInAParameter(Viewed):
     """An array in a list of dicts lies in the memory of a parameter."""
 

@@ -22,6 +22,7 @@ import torch
 from monograph.abstract.symbols import as_stated
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
+from monograph.capture.code_policy import INTERPRETER, OURS, TORCH
 from monograph.capture.installation import THREAD, Overrides, listening
 from monograph.capture.queries.arrays_of_state import ArrayOfState, array_of_state
 from monograph.capture.recording.operators import is_droppable
@@ -342,6 +343,7 @@ def _type_text(t: TensorType) -> str:
 # --- watching --------------------------------------------------------------------------------
 
 
+_ALL: Final = ("__dict__", "__getstate__")
 _WATCHING: Final = Overrides()
 
 
@@ -365,9 +367,10 @@ def find_arrays(state: ModuleState, subjects: Mapping[Node, Subject]) -> ArraysO
     ]
     found = ((saved, name, arrays.get(id(owner))) for saved, name, owner in held)
     return {
-        (id(saved.module), name): (saved.attributes.get(name), array)
+        (id(saved.module), each): (saved.attributes.get(each), array)
         for saved, name, array in found
         if array is not None
+        for each in (name, *_ALL)
     }
 
 
@@ -417,6 +420,8 @@ def _getting(_: object) -> Any:
         if watched is not None and key in watched.names and key not in watched.written:
             watched.read_first.setdefault(key, user_frames(sys._getframe(1)))
         if watched is not None and key in watched.arrays:
+            if name in _ALL and _is_our_business(sys._getframe(1).f_code.co_filename):
+                return original(module, name)
             held, array = watched.arrays[key]
             recorder, now = listening(), original(module, "__dict__").get(name, held)
             if recorder is not None and now is held:
@@ -424,6 +429,11 @@ def _getting(_: object) -> Any:
         return original(module, name)
 
     return read
+
+
+def _is_our_business(file: str) -> bool:
+    """Whether who reads all attributes is PyTorch or this package, on nobody's behalf."""
+    return file.startswith((OURS, TORCH)) and not file.startswith(INTERPRETER)
 
 
 def _note_write(module: Any, name: str) -> None:
