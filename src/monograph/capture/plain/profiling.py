@@ -19,6 +19,7 @@ import weakref
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from inspect import CO_OPTIMIZED
 from types import CodeType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -347,7 +348,8 @@ class Plain:
         for each in handed_on(frame):
             self._judge(find_outside(each, ("",)) or _ANY_HASH, frame, {})
         code = frame.f_code
-        if "__hash__" in code.co_names and code.co_name != "__hash__":
+        is_function = code.co_flags & CO_OPTIMIZED  # the body of a class names what it defines
+        if "__hash__" in code.co_names and is_function and code.co_name != "__hash__":
             self._judge(_ANY_HASH, frame, {})
 
     def _compares(self, frame: FrameType, plan: Plan) -> None:
