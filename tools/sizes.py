@@ -199,8 +199,8 @@ def figures() -> list[Figure]:
         Figure("import monograph, % of import torch", round(ratio, 1), None),
         Figure("files entered by export(nn.Linear), strict", strict.files, 70, 35),
         Figure("files entered by export(nn.Linear), plain", plain.files, 70, 35),
-        Figure("Python calls of it, strict", strict.calls, 870, 900),
-        Figure("Python calls of it, plain", plain.calls, 900, 900),
+        Figure("Python calls of it, strict", strict.calls, 845, 900),
+        Figure("Python calls of it, plain", plain.calls, 885, 900),
         Figure("deepest frame, a user module with a Linear", strict.depth, 38, 16),
     ]
 

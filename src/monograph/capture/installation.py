@@ -106,6 +106,7 @@ class Overrides:
         self._lock = threading.Lock()
         self._n_users = 0
         self._installed: list[_Place] = []
+        self._codes_before: list[tuple[Any, CodeType, dict[str, Any] | None]] = []
         self._undo = ExitStack()
 
     def override(self, owner: Any, *names: str) -> Callable[[Factory], Factory]:
@@ -178,7 +179,7 @@ class Overrides:
             if needed and module in sys.modules:
                 codes.append((attrgetter(name)(sys.modules[module]), factory))
         for function, factory in codes:
-            self._undo.callback(_give_code, function, function.__code__, function.__kwdefaults__)
+            self._codes_before.append((function, function.__code__, function.__kwdefaults__))
             _give_code(function, _call.__code__, {"_by": factory(_copied(function))})
         if self._around is not None:
             self._undo.enter_context(self._around())
@@ -197,6 +198,8 @@ class Overrides:
     def _remove(self) -> None:
         """Put back what nobody has replaced since."""
         self._undo.close()
+        while self._codes_before:
+            _give_code(*self._codes_before.pop())
         while self._installed:
             place = self._installed.pop()
             if vars(place.owner).get(place.name, MISSING) is not place.since:

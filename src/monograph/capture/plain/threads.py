@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.capture.call_events import CALL_EVENTS
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
 
 _LONGEST: Final = 1.0
-"""So many seconds a run waits for a thread of its own to end, before it looks what that wrote."""
+"""So many seconds a run waits for its threads to end, before it looks what they wrote."""
 
 
 class StartedThreads:
@@ -54,13 +55,14 @@ class StartedThreads:
                     CALL_EVENTS.tell(before)
 
         thread.run = watched
-        self._started.append(thread)
         start(thread)
+        self._started.append(thread)
 
     def wait(self) -> None:
         """Wait for those that end soon: eager code that looks again finds what they wrote."""
+        until = monotonic() + _LONGEST
         for each in self._started:
-            each.join(_LONGEST)
+            each.join(max(0, until - monotonic()))
 
 
 class InThread(Plain):
