@@ -1029,6 +1029,21 @@ def container_iterated(x):
     return x
 
 
+class Copied:
+    """Copies itself."""
+
+    def copied(self, attributes):
+        found = object.__new__(self.__class__)
+        for name, value in attributes.items():
+            setattr(found, name, value)
+        return found
+
+
+@outside(lambda: {"n": 2}, allowed=True)
+def dict_given_to_what_names_classes(x):
+    return x * Copied().copied(given).n
+
+
 @outside(lambda: None, allowed=True)
 def locked(x):
     with LOCK:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 _WITH_ATTRIBUTES: Final = (FunctionType, type)
 
+_OF_PYTHON: Final = 1 << 9
+"""The flag of classes that code makes (`Py_TPFLAGS_HEAPTYPE`): objects of others keep theirs."""
 _WRITES_GLOBAL: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _WRITES_CELL: Final = frozenset(opcode.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF"))
 _COMPARES: Final = opcode.opmap["COMPARE_OP"]
@@ -156,7 +158,7 @@ class Reach(Digests):
                 self._attributes_of(value, Called("object", name), by, plan)
 
     def _class_of(self, value: Any, by: Chain) -> None:
-        if type(value) not in LEAVES:
+        if type(value).__flags__ & _OF_PYTHON or issubclass(type(value), ModuleType):
             place = WriteTarget("attribute", value, "__class__", type(value), tracked=True, by=by)
             self._effects.add(place)
 
