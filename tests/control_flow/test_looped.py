@@ -152,3 +152,27 @@ def test_experts_that_data_choose():
     program = monograph.export(module, (x, chosen), control_flow="capture").module()
     for each in (chosen, torch.tensor([2, 2, 2, 2, 2, 2]), torch.tensor([3, 0, 0, 3, 3, 3])):
         torch.testing.assert_close(program(x, each), module(x, each))
+
+
+class FollowedInRounds(torch.nn.Module):
+    """What a round computes is followed by autograd; what no round computes is not."""
+
+    def forward(self, x, z):
+        n = 0
+        while n < 3 and z.sum() > 0:
+            n += 1
+            x = x.clone()
+            x.requires_grad_()
+        return x
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_rounds_let_autograd_follow(sign) -> None:
+    """The first round finds a tensor that autograd does not follow."""
+    program = monograph.export(FollowedInRounds(), (torch.ones(2), torch.full((2,), sign)))
+    for lowered in (program, program.run_decompositions()):
+        for other in (1.0, -1.0):
+            given = torch.ones(2), torch.full((2,), other)
+            found, expected = lowered.module()(*given), FollowedInRounds()(*given)
+            assert found.requires_grad is expected.requires_grad
+            assert found.is_leaf is expected.is_leaf

@@ -258,7 +258,10 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
     Raises: write-outlives-call; RuntimeError (as PyTorch does, where it was computed).
     """
     is_so = asked(recorder, tensor, "requires_grad") == flag
-    if is_so and not recorder.lineage.only_follows_base(tensor):
+    region = recorder.region
+    # What an iteration is given may only be followed from the second one on.
+    is_made = flag and region is not None and not region.is_outside(tensor.storage_root)
+    if is_so and not is_made and not recorder.lineage.only_follows_base(tensor):
         return
     subject = _Asked(recorder, tensor, "requires_grad").subject
     if subject is not None:
@@ -266,7 +269,7 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
     if not flag and not asked(recorder, tensor, "is_leaf"):
         message = "you can only change requires_grad flags of leaf variables."
         raise RuntimeError(message)
-    if recorder.region is not None and recorder.region.is_outside(tensor.storage_root):
+    if region is not None and region.is_outside(tensor.storage_root):
         raise problem("branch-decides", what="whether a tensor requires gradients")
     recorder.call(_aten.requires_grad_.default, (tensor, flag)[: 2 - flag], {})
     recorder.mark_requires_grad(tensor, flag)
