@@ -4,7 +4,7 @@ Each program is given `given` anew. Nearly all of them count calls in it, one wa
 program that repeats what the export met differs at the second call.
 """
 
-# ruff: noqa: C416, C417, D103, PLW0603, T201, TC003 - many small programs, named for what they do
+# ruff: noqa: C416, C417, D103, T201, TC003 - many small programs, named for what they do
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ LOGGER.propagate = False
 
 
 def outside(make: Callable[[], Any], *, tell: Callable | None = None, allowed: bool = False):
-    """Register a function of the inputs; `given` is what `make` makes, and `tell` shows it.
+    """Register a function of the inputs; its file's `given` is what `make` makes, `tell` shows it.
 
     It is captured and right, or refused by name; if `allowed`, it is captured.
     """
 
     def register(function):
         def program():
-            global given
-            given = make()
-            return module_of(function), lambda: None if tell is None else tell(given)
+            home: Any = sys.modules[function.__module__]
+            home.given = make()
+            return module_of(function), lambda: None if tell is None else tell(home.given)
 
         program.__name__, program.__module__ = function.__name__, function.__module__
         OUTSIDE[program.__name__] = StateProgram(program.__name__, program, vector, ())

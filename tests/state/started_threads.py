@@ -5,34 +5,19 @@
 from __future__ import annotations
 
 import collections
+import functools
 import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.state.registry import ALLOWED_OUTSIDE, OUTSIDE, StateProgram, vector
-from tests.state.surroundings import module_of
+from tests.state.outside_objects import outside
 
 given: Any = None
 
 
-def started(make, *, tell=lambda given: given, allowed=False):
-    """Register a function of an input; `given` is what `make` makes, and `tell` shows it."""
-
-    def register(function):
-        def program():
-            global given  # noqa: PLW0603 - what programs write to
-            given = make()
-            return module_of(function), lambda: tell(given)
-
-        program.__name__, program.__module__ = function.__name__, function.__module__
-        OUTSIDE[program.__name__] = StateProgram(program.__name__, program, vector, ())
-        if allowed:
-            ALLOWED_OUTSIDE.add(function.__name__)
-        return function
-
-    return register
+started = functools.partial(outside, tell=lambda given: given)
 
 
 def run(function, *args, waits=True):
