@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.library import custom_op
 
 import monograph
 from tests.contract.forms import Form
@@ -97,6 +98,8 @@ APART = {
     "a copy": lambda x: x.add_(x.t().clone()),
     "only read": lambda x: x.copy_(torch.add(x[:3], x[1:]).sum()),
     "into the rest": lambda x: torch.add(x[:1], x[1:2], out=x[2:3]),
+    "rows of a list": lambda x: doubled_and_counted(x[:1], [x[1], x[2:]]),
+    "each by itself": lambda x: torch._foreach_mul_([x[0], x[1:]], [x[0], x[1:]]),
 }
 
 
@@ -128,6 +131,41 @@ def test_operands_that_do_not_overlap_are_lowered(name):
     module, x = copied_and(APART[name]), torch.randn(4, 4)
     program = export(module, (x,), {}, None).run_decompositions()
     torch.testing.assert_close(program.module()(x), module(x))
+
+
+@custom_op("passes::doubled_and_counted", mutates_args=("x", "rest"))
+def doubled_and_counted(x: Tensor, rest: list[Tensor]) -> Tensor:
+    """An operator without a functional form: copies of what it writes to are handed over."""
+    x.mul_(2)
+    for each in rest:
+        each.add_(1)
+    return x.sum()
+
+
+@doubled_and_counted.register_fake
+def _(x, rest):
+    return x.new_empty(())
+
+
+MEETING = {
+    "in a list": lambda x: doubled_and_counted(x[:2], [x[1:3]]),
+    "itself": lambda x: doubled_and_counted(x, [x]),
+    "twice in a list": lambda x: doubled_and_counted(x[3], [x[0], x[0]]),
+    "each of a list": lambda x: torch._foreach_add_([x, x[:2]], 1),
+    "the other of a list": lambda x: torch._foreach_add_([x[0], x[1]], [x[1], x[0]]),
+}
+"""Two arguments are of the same memory, which one of them is written through: eager does that."""
+
+
+@pytest.mark.parametrize("name", MEETING)
+def test_arguments_that_are_written_through_each_other_are_refused(name):
+    """Two copies of one piece of memory would not see each other's writes."""
+    module, x = copied_and(MEETING[name]), torch.randn(4, 4)
+    program = export(module, (x,), {}, None)
+    torch.testing.assert_close(program.module()(x), module(x))
+    with pytest.raises(monograph.MonographError, match="overlaps in memory") as caught:
+        program.run_decompositions({})
+    assert caught.value.diagnostic.name == "not-functional"
 
 
 def test_strided_writes_are_lowered_at_any_size():

@@ -66,7 +66,7 @@ def mutation(
     bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
     form = functional_form(overload)
     target: Any = bound.get("self")
-    _check_overlap(lowering, op, bound)
+    _check_overlap(lowering, op, bound, form)
     if overload is aten.copy_.default and target.__class__ is Alias:
         _write(lowering, target, copied(target, lowering.read(bound["src"]), lowering.compute))
         return target
@@ -120,28 +120,35 @@ def begun_history(
 _OVERLAPS = "what it reads overlaps in memory what it writes"
 
 
-def _check_overlap(lowering: Lowering, op: Operator, bound: dict[str, Any]) -> None:
+def _check_overlap(lowering: Lowering, op: Operator, bound: dict[str, Any], form: object) -> None:
     """Refuse to read memory that the operator writes, at other places than it writes at.
 
     PyTorch refuses that in elementwise operators, or gives what the order of its loops makes of it;
-    others than elementwise ones do so wherever they read what they write.
+    others than elementwise ones do so wherever they read what they write. Without a functional form
+    the operator is handed copies, and writes to one of them are not seen in another.
     """
     overload = op.overload
     if overload is aten.fill_.Tensor:
         return  # its one element is read first
-    elementwise = torch.Tag.pointwise in overload.tags or overload is aten.copy_.default
-    given: list[Any] = [each for each in bound.values() if each.__class__ is Alias]
-    for written in [bound[name] for name in op.mutated if bound.get(name) in given]:
-        for each in given:
-            if each is written or each.storage is not written.storage:
+    is_pointwise = torch.Tag.pointwise in overload.tags or overload is aten.copy_.default
+    is_pointwise |= op.base_name.startswith("_foreach_")
+    given = [
+        (name, at, each)
+        for name, value in bound.items()
+        for at, each in enumerate(_listed(value))
+        if each.__class__ is Alias
+    ]
+    for name, at, written in given:
+        for other, place, each in given if name in op.mutated else ():
+            is_itself = each is written and (other == name or form is not None) and at == place
+            if is_itself or each.storage is not written.storage:
                 continue
             found = overlap(written.type, each.type)
             if 0 in written.type.stride():
                 lowering.laid_out.update(layout_sources([written.storage.value]))
-            if found is Overlap.PART or (found is Overlap.SAME and not elementwise):
-                raise not_functional(
-                    lowering, op, "what it reads overlaps in memory what it writes"
-                )
+            meets = found is Overlap.SAME and is_pointwise and at == place
+            if found is not Overlap.NONE and not meets:
+                raise not_functional(lowering, op, _OVERLAPS)
 
 
 def _check_drawn(lowering: Lowering, op: Operator, target: Any) -> None:
