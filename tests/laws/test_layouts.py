@@ -7,6 +7,7 @@ such arguments, what is lowered has a derivative where eager has one.
 
 import contextlib
 import logging
+from dataclasses import replace
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ import monograph
 from monograph.diagnostics import MonographError
 from monograph.passes import core_decompositions
 from monograph.passes.decomposition.layouts import LAID_OUT_ANEW
-from tests.laws.database import operators, seeded
+from tests.laws.database import MANY, operators, seeded
 from tests.laws.exporting import copied
 
 pytestmark = [
@@ -27,6 +28,7 @@ pytestmark = [
 PARTS = 6
 ENTRIES = {entry.name: entry for entry in operators()}
 LISTED = sorted(name for name in ENTRIES if name.rpartition(".")[2] in LAID_OUT_ANEW)
+LISTED += ["nn.functional.logsigmoid", "nn.functional.nll_loss"]
 
 
 @pytest.fixture(autouse=True)
@@ -74,11 +76,21 @@ def strides(result):
 
 
 def samples_of(name):
-    """Some samples of an operator."""
+    """Some samples of an operator that may lie otherwise; a lone vector is made a matrix."""
     try:
-        return list(ENTRIES[name].samples(3))
+        found = list(ENTRIES[name].samples(MANY))
     except Exception:  # noqa: BLE001 - some need libraries that are not here
         return []
+    lone = [replace(each, args=(each.args[0].reshape(4, -1),)) for each in found if is_lone(each)]
+    apt = [each for each in found if laid_out(each, transposed) is not None]
+    places = sorted({i * (len(apt) - 1) // 2 for i in range(3)}) if apt else ()
+    return [*lone[:1], *[apt[place] for place in places]]
+
+
+def is_lone(sample):
+    """Whether it is a vector, and nothing else, whose length can be divided."""
+    first = sample.args[0] if len(sample.args) == 1 and not sample.kwargs else None
+    return isinstance(first, torch.Tensor) and first.dim() == 1 and first.shape[0] in {4, 20}
 
 
 def faults(name):

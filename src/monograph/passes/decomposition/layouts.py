@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 LAID_OUT_ANEW: Final = frozenset(
     {
         *("_pdist_forward", "baddbmm", "group_norm", "max_pool1d", "native_dropout_backward"),
-        *("index_fill", "one_hot", "pdist", "select_scatter"),
-        *("lerp", "logit_backward", "special_xlog1py", "xlogy"),
+        *("adaptive_avg_pool1d", "channel_shuffle", "pixel_shuffle", "nll_loss2d_forward"),
+        *("heaviside", "index_fill", "one_hot", "pdist", "select_scatter"),
+        *("lerp", "log_sigmoid_forward", "logaddexp", "logit_backward"),
+        *("special_xlog1py", "xlogy"),
     }
 )
 """Operators whose formulas lay out the result otherwise, or fail, for some layouts of arguments.

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 import monograph
 from monograph.diagnostics import MonographError
@@ -271,7 +272,23 @@ def test_provenance_is_kept():
                 assert node.meta["from_node"][-1].name == "linear"
 
 
-NOT_IN_OURS = dict.fromkeys(("aten.detach.default", "aten.rrelu.default"), "gradients would differ")
+NOT_IN_OURS = {
+    "aten.detach.default": "gradients would differ",
+    "aten.multilabel_margin_loss_forward.default": "values would differ",
+    "aten.rrelu.default": "gradients would differ",
+}
+
+
+def test_labels_that_end_early_are_lowered_as_eager_counts_them():
+    """What stands after the first -1 is no label."""
+
+    class Loss(nn.Module):
+        def forward(self, x, labels):
+            return F.multilabel_margin_loss(x, labels)
+
+    given = torch.randn(2, 4), torch.tensor([[3, 0, -1, 1], [-1, 2, 2, 2]])
+    lowered = monograph.export(Loss(), given).run_decompositions().module()
+    torch.testing.assert_close(lowered(*given), Loss()(*given))
 
 
 def test_the_table_has_what_pytorchs_has():
