@@ -446,6 +446,23 @@ def a_number_of_data(x):
     return torch.zeros(counted(x)).sum() + counted(x)
 
 
+@custom_op("own::described", mutates_args=())
+def described(x: Tensor) -> tuple[Tensor, bool, bool, float, int]:
+    return x + 1, x.dim() == 2, x.shape[1] == 1, x.shape[1] / 2, x.shape[0]
+
+
+@described.register_fake
+def _(x):
+    return torch.empty_like(x), x.dim() == 2, x.shape[1] == 1, x.shape[1] / 2, x.shape[0]
+
+
+@program(one)
+def truths_and_fractions(x):
+    y, is_matrix, is_column, half, n = described(x)
+    z = y if is_matrix else x
+    return z * half + n, is_matrix, is_column, half
+
+
 # --- wrong ---------------------------------------------------------------------------------------
 
 
@@ -591,6 +608,36 @@ def another_dtype_on_replay():
 @mistake
 def other_strides_on_replay():
     exported(lambda x: flipped(x) + 1, ROWS).module()(ROWS)
+
+
+@custom_op("own::mean", mutates_args=())
+def mean(x: Tensor) -> float:
+    return float(x.mean())
+
+
+@mean.register_fake
+def _(x):
+    return 0.0
+
+
+@mistake
+def a_fraction_on_replay():
+    exported(lambda x: x - mean(x), ROWS).module()(ROWS)
+
+
+@custom_op("own::is_positive", mutates_args=())
+def is_positive(x: Tensor) -> bool:
+    return bool((x > 0).all())
+
+
+@is_positive.register_fake
+def _(x):
+    return False
+
+
+@mistake
+def a_truth_on_replay():
+    exported(lambda x: x if is_positive(x) else -x, ROWS).module()(ROWS)
 
 
 @mistake

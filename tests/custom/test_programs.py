@@ -1,5 +1,7 @@
 """Custom operators are captured as eager runs them; mistakes in them are found, with a repair."""
 
+import io
+
 import pytest
 import torch
 
@@ -107,3 +109,13 @@ def test_right_operators_pass_the_check(name):
         case.forward(*(t.detach() for t in case.inputs(4)))
     for func, args, kwargs in called:
         monograph.check_custom_op(func, args, kwargs)
+
+
+def test_promised_numbers_are_compared_in_files():
+    """A program that is saved and loaded compares truths and fractions, too."""
+    case = PROGRAMS["truths_and_fractions"]
+    inputs = case.inputs(4)
+    file = io.BytesIO()
+    monograph.save(monograph.export(Model(case.forward), inputs), file)
+    loaded = monograph.load(file).module()
+    assert str(loaded(*inputs)) == str(case.forward(*inputs))

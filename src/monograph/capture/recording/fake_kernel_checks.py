@@ -7,13 +7,14 @@ each tensor, and each number. A program whose operator returns something else ra
 from __future__ import annotations
 
 import operator
+from math import isnan
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 from monograph.abstract.symbols import as_stated, to_sym
 from monograph.abstract.tensor import AbstractTensor
-from monograph.integers import Expr, eq, fresh
+from monograph.integers import Expr, Real, eq, fresh, negate
 
 if TYPE_CHECKING:
     from torch.fx.node import Node
@@ -51,16 +52,23 @@ def _check(recorder: Recorder, op: Operator, node: Node, result: Any) -> None:
 
 def _check_number(recorder: Recorder, op: Operator, node: Node, promised: Any) -> None:
     """The number is a new one, which is asserted to be what was promised."""
-    if not isinstance(promised, bool | int | Expr):
+    if not isinstance(promised, bool | int | float | Expr):
         return
     if isinstance(promised, Expr) and recorder.writer.number(promised) is node:
         return
-    returned = fresh(f"a number of {op.overload.name()}", None, None)
-    number = eq(returned, 1) if isinstance(promised, bool) else returned
-    recorder.writer.bind(number, node)  # pyright: ignore[reportArgumentType] - a fresh symbol decides nothing
+    ends = (0, 1) if isinstance(promised, bool) else (None, None)
+    returned = fresh(f"a number of {op.overload.name()}", *ends)
+    number: Any = Real("unbacked", (returned,)) if isinstance(promised, float) else returned
+    recorder.writer.bind(number, node)
+    kept = eq(number, promised)
+    if isinstance(promised, bool):
+        number = eq(returned, 1)
+        recorder.writer.bind(number, node)
+        kept = number if promised else negate(number)
     node.meta["val"] = to_sym(number)
-    recorder.facts.assert_at_run(eq(returned, promised))
-    recorder.write_assertions()
+    if not (isinstance(promised, float) and isnan(promised)):
+        recorder.facts.assert_at_run(kept)
+        recorder.write_assertions()
 
 
 __all__ = ["check_promises"]
