@@ -474,6 +474,69 @@ def a_mode_handed_on_within_another(x, y):
     return inner * 2
 
 
+def _left(x):
+    if x.sum() > 0:
+        raise StopIteration(x * 2)
+    return x - 1
+
+
+_DECIDES = ("data-dependent-branch",)
+_EITHER = {
+    "other": lambda: (-m(3, 3).abs(), m(3, 3)),
+    "other, leaf": lambda: (-m(3, 3).abs(), m(3, 3).requires_grad_()),
+    "no grad": Call(lambda: (m(3, 3).abs(), m(3, 3).requires_grad_()), torch.no_grad),
+    "other, no grad": Call(lambda: (-m(3, 3).abs(), m(3, 3).requires_grad_()), torch.no_grad),
+}
+
+
+@probe("mode", lambda: (m(3, 3).abs(), m(3, 3).requires_grad_()), agrees=_EITHER, refused=_DECIDES)
+def gradients_left_by_an_exception(x, y):
+    """One side goes on in the caller's mode, out of a `with` that the branch stands in."""
+    with torch.enable_grad():
+        try:
+            z = _left(x) * y
+        except StopIteration as e:
+            z = e.value + y
+    return y * 2 + z.detach(), z
+
+
+@probe("mode", lambda: (m(3, 3).abs(), m(3, 3).requires_grad_()), agrees=_EITHER, refused=_DECIDES)
+def modes_left_by_an_exception(x, y):
+    """Autocast and a mode are left, of one or both sides; what is made in them keeps them."""
+    try:
+        with cast(), torch.no_grad():
+            z = _left(x) @ y
+            with torch.enable_grad():
+                z = _left(y.detach() - x) @ y + z
+    except StopIteration as e:
+        return (y @ y) * 2 + e.value
+    return z.float() @ y
+
+
+@probe("mode", lambda: (v().requires_grad_()[:], v()), refused=(*_DECIDES, "branch-writes"))
+def a_view_of_a_leaf_written_on_one_side(x, y):
+    """PyTorch raises on that side, where the program would write to a copy."""
+    if y.sum() > 1e6:
+        x.add_(1)
+    return y * 2
+
+
+@probe("mode", lambda: (v(), v()), refused=(*_DECIDES, "branch-writes"))
+class WritesToAParameterOnOneSide(nn.Module):
+    """It may be written to without gradients only."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, x, y):
+        if y.sum() > 1e6:
+            with torch.no_grad():
+                self.weight.mul_(2)
+            self.weight.add_(1)
+        return x * 2
+
+
 @probe("mode", lambda: (torch.ones(3),), refused=("write-outlives-call",))
 def default_dtype_for_a_while(x):
     """What is made in between has another dtype than the program would give it."""

@@ -244,13 +244,17 @@ class Region:
 
     # --- writes ------------------------------------------------------------------------------
 
-    def before_write(self, tensor: AbstractTensor, *, keeps_shape: bool = True) -> None:
-        """An operator is about to write to this tensor.
+    def before_write(
+        self, tensor: AbstractTensor, *, keeps_shape: bool = True, followed: bool = False
+    ) -> None:
+        """An operator is about to write to this tensor; autograd has `followed` it.
 
         Raises: Restart, branch-writes (a copy cannot take its place).
         """
         decide_copies(self.recorder, self.operator, tensor)
         root = tensor.storage_root
+        if followed and tensor.tensor_type.requires_grad and _is_of_leaf(self.recorder, root):
+            raise self._refused(root, "PyTorch lets nobody write to a leaf that requires gradients")
         if not self.is_outside(root):
             if tensor is root or not self.is_outside(tensor):
                 return
@@ -416,6 +420,15 @@ class Region:
 def gives_itself(recorder: Recorder) -> bool:
     """Whether all regions around are Python's own `if` and `while`, whose results are no copies."""
     return recorder.region is None or recorder.region.is_within_python
+
+
+def _is_of_leaf(recorder: Recorder, root: AbstractTensor) -> bool:
+    """Whether it was given as a leaf that requires gradients, or as a view of one."""
+    subject = recorder.answers_noted.owner(root)
+    example = None if subject is None else subject.example
+    if example is None or not example.requires_grad:
+        return False
+    return (example if example._base is None else example._base).is_leaf  # noqa: SLF001 - PyTorch's own
 
 
 def _take_gradients(root: AbstractTensor, copy: AbstractTensor) -> None:

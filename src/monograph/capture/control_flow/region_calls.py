@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,9 +12,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.outputs import drop_unused_nodes
 from monograph.capture.recording.lifting import Subgraph, end, lift, read
 from monograph.capture.recording.operators import ASSERT_SCALAR
-from monograph.capture.recording.scopes import ModeRegion
 from monograph.capture.torch_overrides.caught_errors import note_written_late
-from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,10 +49,7 @@ def close(
         _write_output(region, values)
         region.leave()
         drop_unused_nodes(region.graph)
-    lifted = lift([region.graph for region in regions], first)
-    for region in regions:
-        _strip_regions(region)
-    return lifted
+    return lift([region.graph for region in regions], first)
 
 
 def _write_output(region: Region, values: Any) -> None:
@@ -75,32 +71,34 @@ def _returned(region: Region, value: Any) -> Any:
     return value.node if isinstance(value, AbstractTensor) else region.recorder.convert(value)[1]
 
 
-def _strip_regions(region: Region) -> None:
-    """Regions around the call of a region are none of the region's own."""
-    states, around = region.recorder.scopes.states, region.around
-    if not states:
-        return
-    for node in region.graph.nodes:
-        state = states.pop(node, ())
-        if not state and node.target is ASSERT_SCALAR:
-            continue  # it was put first, into no mode
-        if node.op == "call_function" and "nn_module_stack" in node.meta:  # numbers are in none
-            inner = _inner_regions(state, around)
-            if inner:
-                states[node] = inner
+def _strip_modes(regions: Sequence[Region]) -> State:
+    """Leave each node the mode regions that are not around the call; returns those that are.
+
+    A side that leaves a `with` around the branch goes on in the modes outside of it: then the call
+    stands there too, and the nodes within the `with` say so themselves.
+    """
+    states, around = regions[0].recorder.scopes.states, regions[0].around
+    nodes = [node for region in regions for node in region.graph.nodes] if states or around else []
+    noted = {node: states.pop(node, ()) for node in nodes}
+    in_modes = [node for node in nodes if _is_in_modes(node, noted[node])]
+    for node in in_modes:
+        around = _common_prefix(around, noted[node])
+    for node in in_modes:
+        if inner := noted[node][len(around) :]:
+            states[node] = inner
+    return around
 
 
-def _inner_regions(state: State, around: State) -> State:
-    if state[: len(around)] == around:
-        return state[len(around) :]
-    # A grad mode around the call was undone inside of it.
-    enabled = next((each.settings[0] for each in reversed(state) if each.kind == "grad"), None)
-    outer = next((region for region in reversed(around) if region.kind == "grad"), None)
-    if outer is None:
-        raise problem("branch-side-effect", operator="if", kind="switch", name="")
-    undone = not outer.settings[0] if enabled is None else enabled
-    kept = tuple(region for region in state if region not in around and region.kind != "grad")
-    return (ModeRegion("grad", (undone,), outer.owner), *kept)
+def _is_in_modes(node: Node, state: State) -> bool:
+    """Whether it is run in the modes noted for it: no number, and nothing asserted first, is."""
+    if node.target is ASSERT_SCALAR and not state:
+        return False
+    return node.op == "call_function" and "nn_module_stack" in node.meta
+
+
+def _common_prefix(one: State, other: State) -> State:
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return tuple(region for region, _ in pairs)
 
 
 # --- calling -----------------------------------------------------------------------------------
@@ -119,7 +117,12 @@ def call(
         read(recorder.writer, children, name, Subgraph(region.graph, region.children))
         for name, region in regions.items()
     ]
-    return recorder.append(operator, base, arguments(attributes), {})
+    around = _strip_modes([*regions.values()])
+    node = recorder.append(operator, base, arguments(attributes), {})
+    recorder.scopes.states.pop(node, None)
+    if around:
+        recorder.scopes.states[node] = around
+    return node
 
 
 __all__ = ["call", "close", "write_back"]

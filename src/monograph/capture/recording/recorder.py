@@ -454,7 +454,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         for tensor in itertools.chain(*targets.values()):
             self.lineage.check_leaf(tensor, op.overload, followed=followed)
             if self.region is not None:
-                self.region.before_write(tensor, keeps_shape=not op.inplace_view)
+                self.region.before_write(tensor, keeps_shape=not op.inplace_view, followed=followed)
         result = self._infer_mutation(op, types, keyword_types)
         outputs = [targets.get(name or "") for name in op.returned_arguments]
         if op.writes_out and self._resizes(args, outputs, result):
