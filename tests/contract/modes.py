@@ -537,6 +537,15 @@ class WritesToAParameterOnOneSide(nn.Module):
         return x * 2
 
 
+@probe("mode", vec, agrees={"leaf": leaf, "view": lambda: (v()[:],)})
+def detached_in_inference_mode(x):
+    """`detach_` does nothing there."""
+    with torch.inference_mode():
+        x.detach_()
+        y = x.sum()
+    return x * 2, y
+
+
 @probe("mode", lambda: (torch.ones(3),), refused=("write-outlives-call",))
 def default_dtype_for_a_while(x):
     """What is made in between has another dtype than the program would give it."""

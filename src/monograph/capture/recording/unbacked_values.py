@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from torch import is_inference_mode_enabled
 from torch.fx.node import map_aggregate, map_arg
 
 from monograph.abstract.differentiability import LIKE
@@ -338,7 +339,9 @@ def special_operators(  # noqa: C901 - one small function for each operator
     def detached_in_place(tensor: Any) -> Any:
         """`t.detach_()` (which every `torch.tensor(...)` ends with) writes no data."""
         source = recorder.abstract(tensor)
-        if not _is_fresh(source):
+        # Autograd, which does it, is left out in inference mode.
+        is_done = not (recorder.scopes.in_inference and is_inference_mode_enabled())
+        if is_done and not _is_fresh(source):
             if recorder.region is not None:
                 recorder.region.before_detach(source)
             subject = recorder.answers_noted.owner(source)
