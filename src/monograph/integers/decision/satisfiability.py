@@ -21,9 +21,10 @@ from monograph.integers.structure import divisors
 __all__ = ["are_contradictory"]
 
 # Steps of z3, about 20 ms: where it proves anything about sizes it takes a tenth of them. The clock
-# is there for steps that take long; it is not deterministic, hence far from the usual.
+# is there for steps that take long; it is not deterministic, hence far from the usual, and from
+# what a busy machine makes of it.
 _STEPS: Final = 100_000
-_TIMEOUT_MS: Final = 100
+_TIMEOUT_MS: Final = 1_000
 
 # z3 annotates `a + b` with every sort there is, its tactics and probes included.
 _Term: TypeAlias = Any
