@@ -6,6 +6,7 @@ import warnings
 import torch
 from torch import nn
 from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 from tests.contract.registry import Call, probe
@@ -265,6 +266,22 @@ def saved_otherwise(x):
     """What autograd saves is changed."""
     with saved_tensors_hooks(lambda t: t * 2, lambda t: t):
         return (x * x).sin()
+
+
+class Sharper(TorchDispatchMode):
+    """A mode that computes otherwise, beneath autograd."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        return made * 2 if func is torch.ops.aten.sin.default else made
+
+
+@probe("mode", plain, calls=WAYS)
+def computed_in_a_mode(x):
+    """Autograd goes back through what was called, and not through what the mode made of it."""
+    with Sharper():
+        y = (x * x).sin()
+    return y + x.sin()
 
 
 @probe("mode", leaf, agrees={"without": without(leaf)}, calls=others("without"))

@@ -1,8 +1,8 @@
 """Autograd overrides: backward functions of users, hooks, and gradients taken inside forward.
 
 Law: autograd derives what a program computes from its operators. Where the module says otherwise
-(`autograd.Function`, hooks on what is saved), the program holds for the calls that need no such
-gradient, and its contract says so; a gradient that is taken inside of forward is refused.
+(`autograd.Function`, hooks on what is saved, a dispatch mode), the program holds for the calls that
+need no such gradient, and its contract says so; a gradient taken inside of forward is refused.
 The checkpoint that is reentrant has the gradient of what it runs, so that is what is captured.
 """
 
@@ -23,6 +23,7 @@ from monograph.capture.recording.operators import OPERATORS
 from monograph.capture.torch_overrides.guarded_queries import asked
 from monograph.diagnostics import problem
 from monograph.host.autograd import BACKWARD_HOOKS, ENGINES, are_transforms_active, context_class
+from monograph.host.dispatch import TorchDispatchMode
 from monograph.host.operator_types import OpOverload
 from monograph.host.overloads import aten as _aten
 from monograph.host.process_groups import local_tensor
@@ -189,12 +190,15 @@ def _checkpointed(recorder: Recorder, function: Callable[..., Any], *args: Any) 
 # --- hooks, and gradients inside ----------------------------------------------------------------
 
 
+@OVERRIDES.override(TorchDispatchMode, "__enter__")
 @OVERRIDES.override(_SAVED, "__enter__")
 def _enter(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Hooks on what is saved; a mode, whose operators autograd does not see."""
+
     @functools.wraps(original)
     def enter(hooks: Any) -> Any:
         recorder, kind = listening(), type(hooks)
-        is_users = kind is _SAVED or not kind.__module__.startswith("torch.")
+        is_users = kind is _SAVED or not kind.__module__.startswith(("torch.", "monograph."))
         if recorder is not None and is_users and not are_transforms_active():
             need_no_gradient(recorder, None, kind.__qualname__)
         return original(hooks)

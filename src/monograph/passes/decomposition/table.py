@@ -312,8 +312,8 @@ KEPT = {
     aten.detach.default: "callers who differentiate would notice",
     aten.resolve_conj.default: _SEEN,
     aten.resolve_neg.default: _SEEN,
-    aten.multilabel_margin_loss_forward.default: "PyTorch's formula counts what follows the end",
-    aten.rrelu.default: "the gradient of what it is made of is of noise that was not drawn yet",
+    aten.multilabel_margin_loss_forward.default: "its formula counts what follows the end",
+    aten.rrelu.default: "the gradient of its formula is of noise that was not drawn yet",
     aten.upsample_nearest2d.vec: _CORE,
     aten.upsample_bilinear2d.vec: _CORE,
 }
