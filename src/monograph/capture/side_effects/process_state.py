@@ -26,6 +26,7 @@ import torch
 from monograph.capture.installation import THREAD
 from monograph.diagnostics import problem
 from monograph.host.flags import SETTINGS
+from monograph.host.module_calls import GLOBAL_HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -214,11 +215,16 @@ def _refused_by_name() -> dict[str, Any]:
             for each in loggers
             if isinstance(each, logging.Logger)
         },
+        "hooks": [each.copy() for each in GLOBAL_HOOKS],
     }
 
 
 def _set_again(state: dict[str, Any]) -> None:
     now = _refused_by_name()
+    for hooks, kept in zip(GLOBAL_HOOKS, state["hooks"], strict=True):
+        if hooks != kept:
+            hooks.clear()
+            hooks.update(kept)
     for name in {**now["environment"], **state["environment"]}:
         value = state["environment"].get(name)
         if value is None:

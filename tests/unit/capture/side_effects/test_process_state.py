@@ -264,6 +264,10 @@ GIVEN_BACK = {
     "levels": (lambda: logging.disable(40), lambda: logging.root.manager.disable),
     "handler": (lambda: LOGGER.addHandler(logging.NullHandler()), lambda: [*LOGGER.handlers]),
     "filter": (lambda: LOGGER.addFilter(lambda _: True), lambda: [*LOGGER.filters]),
+    "hook": (
+        lambda: nn_modules.register_module_forward_hook(lambda *_: None),
+        lambda: [*nn_modules._global_forward_hooks],
+    ),
 }
 
 
