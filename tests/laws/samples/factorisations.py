@@ -11,8 +11,16 @@ WIDE = floats(2, 3, 5)
 SMALL = torch.tensor(0.1)
 TALL = torch.eye(5, 3).repeat(2, 1, 1)
 NAMES = (
-    *("linalg_inv", "linalg_inv_ex", "cholesky", "linalg_cholesky", "linalg_cholesky_ex"),
     *(
+        "linalg_eig",
+        "linalg_inv",
+        "linalg_inv_ex",
+        "cholesky",
+        "linalg_cholesky",
+        "linalg_cholesky_ex",
+    ),
+    *(
+        "linalg_eig",
         "linalg_det",
         "_linalg_det",
         "linalg_slogdet",

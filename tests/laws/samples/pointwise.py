@@ -93,6 +93,7 @@ SAMPLES = [
     *[case("where.self", floats(5) > 0, CHANNELS_LAST, floats(3, 1, 1))],
     *[case("masked_fill.Scalar", x, x > 0, 0) for x in LAYOUTS],
     *[case("masked_fill.Tensor", X, Y > 0, torch.tensor(0.0))],
+    *[case("ldexp.Tensor", x, y) for x, y in ((X, TURNED), (TURNED, X), (X[:, :1], TURNED[1]))],
     *[case("lerp.Tensor", X, Y, X), case("lerp.Scalar", TURNED, TURNED, 0.5)],
     *[case("div.Scalar_mode", X, 2.0, rounding_mode=mode) for mode in (None, "floor")],
     *[case("divide.Scalar_mode", integers(3), 2, rounding_mode="trunc")],

@@ -45,5 +45,6 @@ SAMPLES = [
     ],
     *[case("max_pool1d", x.clone().requires_grad_(), [2]) for x in SEQUENCES],
     *[case("fractional_max_pool2d", x, [2, 2], [3, 3], floats(2, 3, 2) / 2) for x in IMAGES[:3]],
+    *[case("max_unpool2d", x, x.long() * 0, [4, 9]) for x in IMAGES],
     *[case("fractional_max_pool3d", x, [2] * 3, [3] * 3, floats(2, 3, 3) / 2) for x in VOLUMES[:3]],
 ]

@@ -241,6 +241,13 @@ def pow(x: Number, exponent: TensorType) -> TensorType:
     return like(exponent, dtype=result_dtype((x, exponent)))
 
 
+@rule(aten.ldexp.Tensor)
+def ldexp(x: TensorType, other: TensorType) -> TensorType:
+    """ldexp([*a], [*b]) -> [*broadcast(a, b)], which lies as `x * 2.0 ** other`."""
+    powers = pow(2.0, other)
+    return elementwise((x, powers), result_dtype((x, powers)))
+
+
 @rule(aten.float_power.Scalar)
 def float_power(x: Number, exponent: TensorType) -> TensorType:
     """float_power(number, [*a]) -> f64[*a], contiguous."""

@@ -286,7 +286,6 @@ binary(
     *(aten.special_xlog1py.other_scalar, aten.special_xlog1py.self_scalar),
     *(aten.special_zeta.default, aten.special_zeta.other_scalar, aten.special_zeta.self_scalar),
 )
-binary(float_dtype, ANY, aten.ldexp.Tensor)
 binary(
     same,
     FLOATS,

@@ -195,6 +195,14 @@ def linalg_eigh(x: TensorType, compute_v: bool = True) -> tuple[TensorType, Tens
     return values, _columns(x, x.shape) if compute_v else _nothing(x)
 
 
+@rule(aten.linalg_eig.default)
+def linalg_eig(x: TensorType) -> tuple[TensorType, TensorType]:
+    """eig([*, N, N]) -> [*, N], [*, N, N], both complex."""
+    _need_square(x, "linalg.eig")
+    values = TensorType(x.shape[:-1], x.dtype.to_complex(), x.device)
+    return values, _columns(values, x.shape)
+
+
 # ------------------------------------------------------------------------------ by singular values
 
 

@@ -17,8 +17,9 @@ from monograph.diagnostics import problem
 from monograph.host.overloads import aten
 from monograph.integers import Expr, known, le, minimum
 from monograph.rules.memory_formats import following, squeezed, unsqueezed
+from monograph.rules.operand_checks import check_dtype
 from monograph.rules.registry import rule, shared_rule
-from monograph.rules.size_checks import need_positive
+from monograph.rules.size_checks import need_positive, need_same_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,6 +154,16 @@ def fractional_max_pool(
 ) -> tuple[TensorType, TensorType]:
     """fractional_max_pool2d([N?, C, H, W], [h, w]) -> [N?, C, h, w], indices, contiguous."""
     return _twice(x, TensorType(_adapted(x, n, output_size, op), x.dtype, x.device))
+
+
+@rule(aten.max_unpool2d.default)
+def max_unpool2d(x: TensorType, indices: TensorType, output_size: Sequence[Int]) -> TensorType:
+    """max_unpool2d([N?, C, H, W], i64[N?, C, H, W], [h, w]) -> [N?, C, h, w]."""
+    fits = x.dtype.is_floating_point and indices.dtype is torch.int64
+    check_dtype(fits, "max_unpool2d", "floats and indices of int64", indices.dtype)
+    need_same_shape(x.shape, indices.shape, "max_unpool2d")
+    need_positive(x.shape[-3:], "max_unpool2d")
+    return following(x, _adapted(x, 2, output_size, "max_unpool2d"))
 
 
 # ------------------------------------------------------------------------------ averages
