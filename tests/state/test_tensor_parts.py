@@ -116,3 +116,33 @@ def test_opaque_subclass():
     layer.weight = nn.Parameter(Opaque((3, 3)), requires_grad=False)
     with pytest.raises(MonographError, match="unsupported-subclass"):
         monograph.export(layer, (torch.randn(2, 3),))
+
+
+class Doubling(nn.Parameter):
+    """A parameter whose class says what functions of torch do."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        made = super().__torch_function__(func, types, args, kwargs or {})
+        return made * 2 if func is F.linear else made
+
+
+class Doubled(nn.Module):
+    """A weight of such a class, which the module has or keeps in a list."""
+
+    def __init__(self, *, is_state):
+        super().__init__()
+        self.kept = [Doubling(torch.eye(3))]
+        if is_state:
+            self.weight = self.kept[0]
+
+    def forward(self, x):
+        return F.linear(x, self.kept[0])
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("is_state", [True, False])
+def test_classes_that_change_functions_of_torch(is_state, strict):
+    """What they do is not captured; a program that holds one would do it again, files would not."""
+    with pytest.raises(MonographError, match="unsupported-subclass"):
+        monograph.export(Doubled(is_state=is_state), (torch.randn(2, 3),), strict=strict)

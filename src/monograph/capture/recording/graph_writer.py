@@ -24,7 +24,7 @@ from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
 from monograph.diagnostics import problem
-from monograph.host.dispatch import has_own_dispatch
+from monograph.host.dispatch import has_own_dispatch, has_own_functions, is_fake
 from monograph.host.fx_nodes import append_node, detached_node, put_before
 from monograph.integers import (
     Expr,
@@ -240,6 +240,8 @@ class GraphWriter:
             raise problem("unsupported-subclass", type=type(real).__qualname__)
         if layout is not None:
             raise problem("unsupported-layout", what="a tensor that is met here", layout=layout)
+        if has_own_functions(real) and not is_fake(real):
+            raise problem("unsupported-subclass", type=type(real).__qualname__)
         view = recorder.memory_behind(real)
         if view is not None:
             self.lifted_views[self._attribute_names(real) or "a tensor from outside"] = real
