@@ -142,6 +142,35 @@ def inference_asked(x):
 
 
 @probe("mode", vec, calls=MODES)
+def inference_asked_without_gradients(x):
+    """Within `no_grad`, calls are made in inference mode or not."""
+    with torch.no_grad():
+        return x * 2 if torch.is_inference_mode_enabled() else x * 3
+
+
+@probe("mode", vec, calls=MODES)
+def made_in_the_callers_mode(x):
+    """Regions of grad modes make inference tensors where the caller is in inference mode."""
+    with torch.enable_grad():
+        y = x * 2
+    return y * 2 if y.is_inference() else y * 3
+
+
+@probe("mode", vec, calls=MODES)
+class FollowedAnyway(nn.Module):
+    """A region with gradients follows what is computed, and in inference mode it does not."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        with torch.enable_grad():
+            y = x * self.w
+        return y.detach() * (2 if y.requires_grad else 3)
+
+
+@probe("mode", vec, calls=MODES)
 def inference_inside(x):
     """A region of inference mode."""
     with torch.inference_mode():

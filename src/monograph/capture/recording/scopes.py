@@ -107,6 +107,8 @@ class Scopes:
         self.around_transforms: tuple[bool | None, ...] = ()
         """The grad mode that forward had set around the transforms it is in."""
         self.caller_grad = is_grad_enabled()
+        self.sets_grad = False
+        """Whether forward has set the grad mode so far."""
         self.in_inference = 0
         """In how many contexts that set inference mode forward is; whether any; the caller's."""
         self.sets_inference = False
@@ -247,12 +249,15 @@ class Scopes:
             self.around_transforms = ()
         elif not self.around_transforms:
             self.around_transforms = (before,)
+        self.sets_grad = True
         mode = is_grad_enabled()
         self.grad = self.around_transforms[0] if mode and self.around_transforms else mode
 
     def decides(self, question: str, device: str) -> bool:
         """Whether forward itself has set what the question is about, where it stands now."""
-        if question in {"grad_mode", "inference_mode"}:
+        if question == "inference_mode":
+            return self.in_inference > 0
+        if question == "grad_mode":
             return self.grad_mode() is not None
         if question in {"autocast", "autocast_dtype"}:
             return any(region.settings[0] == device for region in self.autocast)

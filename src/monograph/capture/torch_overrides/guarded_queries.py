@@ -203,8 +203,12 @@ def note_followed(recorder: Recorder, tensor: AbstractTensor, origin: object = N
     if not is_differentiable(tensor.tensor_type.dtype):
         return
     noted, origin = recorder.answers_noted, origin or recorder.origin()
-    if not recorder.scopes.decides("grad_mode", ""):
-        noted.note("grad_mode", origin)
+    # In inference mode nothing that is computed is followed, whatever grad mode forward enters.
+    is_followed = tensor.tensor_type.requires_grad and not is_made_leaf(tensor.node)
+    is_anyway = is_followed and recorder.scopes.sets_grad
+    for mode in ("grad_mode", "inference_mode")[: 1 + is_anyway]:
+        if not recorder.scopes.decides(mode, ""):
+            noted.note(mode, origin)
     behind = [*recorder.lineage.behind(tensor.node)]
     if recorder.region is not None and any(
         each.op == "placeholder" and each not in noted.subjects for each in behind
