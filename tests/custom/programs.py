@@ -463,6 +463,21 @@ def truths_and_fractions(x):
     return z * half + n, is_matrix, is_column, half
 
 
+LIBRARY.define("faded(Tensor x) -> Tensor")
+LIBRARY.define("faded_(Tensor(a!) x) -> Tensor(a!)")
+LIBRARY.impl("faded", lambda x: x / 3, "CPU")
+LIBRARY.impl("faded_", lambda x: x.div_(2), "CPU")
+torch.library.register_fake("own::faded", torch.empty_like, lib=LIBRARY)
+torch.library.register_fake("own::faded_", lambda x: x, lib=LIBRARY)
+
+
+@program(one)
+def a_namesake_that_computes_otherwise(x):
+    y = x * 2
+    z = torch.ops.own.faded_(y) + torch.ops.own.faded(y)
+    return y, z
+
+
 # --- wrong ---------------------------------------------------------------------------------------
 
 

@@ -64,7 +64,7 @@ def mutation(
     """An operator that writes to arguments: its functional form, and then the writes."""
     overload = op.overload
     bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
-    form = functional_form(overload)
+    form = None if op.is_custom else functional_form(overload)  # users' names promise nothing
     target: Any = bound.get("self")
     _check_overlap(lowering, op, bound, form)
     if overload is aten.copy_.default and target.__class__ is Alias:
