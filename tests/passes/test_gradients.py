@@ -68,6 +68,27 @@ class FilledTwice(nn.Module):
         return *filled, x.sum().index_fill(0, torch.tensor([0, 0]), y[0, 0])
 
 
+class Attention(nn.Module):
+    """Attention of a sequence to itself."""
+
+    def forward(self, x, mask):
+        return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_that_are_masked_as_a_whole_have_a_gradient(form):
+    """It is zero, as the row is, and no NaN reaches the rest."""
+    mask = torch.ones(4, 4, dtype=torch.bool).tril()
+    mask[1] = False
+    x = torch.randn(1, 2, 4, 5, requires_grad=True)
+    lowered = FORMS[form](monograph.export(Attention(), (x, mask))).module()
+    found = []
+    for module in (Attention(), lowered):
+        (gradient,) = torch.autograd.grad(module(x, mask).square().sum(), x)
+        found.append(gradient)
+    assert_close(*found)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "module", [LaidOut(), FilledTwice()], ids=lambda module: type(module).__name__

@@ -7,7 +7,7 @@ whatever the sizes and layouts. It counts where nobody changed the table, and ou
 
 from __future__ import annotations
 
-from math import inf, prod
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -179,17 +179,6 @@ def _softmax(call: OperatorCalls, x: Node, dim: int, dtype: torch.dtype | None =
     if dtype is not None or not tensor_type(x).dtype.is_floating_point:
         return NotImplemented
     return call(aten._softmax.default, x, dim, False)  # noqa: SLF001 - an operator's name
-
-
-@shortcut(aten._safe_softmax.default)  # noqa: SLF001 - an operator's name
-def _safe_softmax(call: OperatorCalls, x: Node, dim: int, dtype: torch.dtype | None = None) -> Any:
-    made = _softmax(call, x, dim, dtype)
-    if made is NotImplemented:
-        return made
-    is_open = call(aten.logical_not.default, call(aten.eq.Scalar, x, -inf))
-    is_closed = call(aten.logical_not.default, call(aten.any.dim, is_open, dim, True))
-    options = {"pin_memory": False, "memory_format": torch.preserve_format}
-    return call(aten.where.self, is_closed, call(aten.full_like.default, made, 0, **options), made)
 
 
 @shortcut(aten.conv1d.default, aten.conv2d.default, aten.conv3d.default)

@@ -4,7 +4,8 @@ Layers of recurrent networks: PyTorch's formula drops nothing between them, what
 (it compares the number of layers with the layer in the wrong order). Attention by the CPU's kernel:
 the result lies as the query does, and PyTorch's formula has another order for batches. Copies with
 given strides: the operator that formulas use has no derivative. Filling by an index: the gradient
-of a tensor to fill with counts each place once, however often the index names it.
+of a tensor to fill with counts each place once, however often the index names it. Attention: the
+gradient is not a number where a row is masked as a whole.
 """
 
 from __future__ import annotations
@@ -179,6 +180,13 @@ def _index_fill(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Any:
     return torch.where(filled.logical_not().reshape(shape), self, value.to(self.dtype))
 
 
+def _safe_softmax(self: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """Rows that are masked as a whole are zero, also on the way to the gradient."""
+    is_closed = torch.all(self.eq(-torch.inf), dim=dim, keepdim=True)
+    made = torch.softmax(self.masked_fill(is_closed, 0), dim=dim, dtype=dtype)
+    return made.masked_fill(is_closed, 0)
+
+
 def _in_order(tensor: Tensor, slowest_first: Sequence[int]) -> Tensor:
     """A copy without gaps whose dimensions lie in this order."""
     if [*slowest_first] == [*range(len(slowest_first))]:
@@ -204,6 +212,7 @@ CORRECTIONS: dict[Any, Callable[..., Any]] = {
     aten._scaled_dot_product_flash_attention_for_cpu.default: _flash,
     prims.copy_strided.default: _copy_strided,
     aten.index_fill.int_Tensor: _index_fill,
+    aten._safe_softmax.default: _safe_softmax,
 }
 
 __all__ = ["CORRECTIONS"]
