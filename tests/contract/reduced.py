@@ -608,3 +608,30 @@ def array_on_one_side(x, y):
 def mixed_of_two_layouts(x, y):
     """It lies as the first does, where they lie otherwise."""
     return y.lerp(x, 0.5), torch.xlogy(y, x), x.lerp(y, torch.tensor(0.3))
+
+
+@probe("layout", two, calls=OTHERS, refused=("branch-returns", "data-dependent-branch"))
+def strides_of_one_side(x, y):
+    """A part with gaps on one side, which is a copy without any in the program."""
+    z = (y + 1)[:, 0]
+    if x.sum() > 0:
+        z = z * 2
+    return z
+
+
+@probe("layout", two, calls=OTHERS, refused=("data-dependent-branch",))
+def strides_of_both_sides(x, y):
+    """Parts with gaps, one beside the other; and what is expanded."""
+    z, w = (y + 1)[:, 0], (y - 1)[:, :1].expand(-1, 5)
+    if x.sum() > 0:
+        z, w = (x + 1)[:, 0], (x - 1)[:, :1].expand(-1, 5)
+    return z, w, (y + 1)[::2]
+
+
+@probe("layout", two, calls=OTHERS, refused=("data-dependent-branch",))
+def strides_that_nobody_sees(x, y):
+    """What is computed of a part with gaps lies alike on either side."""
+    z = (y + 1)[:, 0]
+    if x.sum() > 0:
+        z = z * 2
+    return z * 2 + x[:, 0]

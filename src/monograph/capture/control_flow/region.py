@@ -68,6 +68,11 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
     from monograph.integers import Truth
 
+_SLICE = torch.ops.aten.slice.Tensor
+_EXPAND = torch.ops.aten.expand.default
+_ZEROS = torch.ops.aten.new_zeros.default
+_SCATTER = torch.ops.aten.as_strided_scatter.default
+_STRIDED = torch.ops.aten.as_strided.default
 _CLONE = torch.ops.aten.clone.default
 _DETACH = torch.ops.aten.detach.default
 _PYTHON = ("if", "while", "for")
@@ -190,20 +195,42 @@ class Region:
         return append_node(self.graph, unique, "placeholder", unique, (), {})
 
     def own(
-        self, tensor: AbstractTensor, taken: Sequence[AbstractTensor] = (), *, stays: bool = False
+        self,
+        tensor: AbstractTensor,
+        taken: Sequence[AbstractTensor] = (),
+        *,
+        stays: bool = False,
+        keeps_gaps: bool = False,
     ) -> AbstractTensor:
         """The tensor, or a copy where it shares storage with an input or another result.
 
         The region is entered. Results of operators that call functions are always new tensors in
         the graph. Where eager code gives the tensor itself (`stays`), the copy is marked, and left
-        out when the program runs: nobody writes to it or to its original (`may_alias`).
+        out when the program runs: nobody writes to it or to its original (`may_alias`). A copy
+        `keeps_gaps`, or lies densely where its original does not.
         """
-        if not self.is_owned(tensor, taken):
-            copy = self.recorder.call(_CLONE, (tensor,), {})
-            if stays and copy.tensor_type.stride() == tensor.tensor_type.stride():
+        if self.is_owned(tensor, taken):
+            return tensor
+        copy = self.recorder.call(_CLONE, (tensor,), {})
+        if not stays or copy.tensor_type.stride() == tensor.tensor_type.stride():
+            if stays:
                 mark_superfluous(copy.node)
             return copy
-        return tensor
+        return self._with_gaps(tensor) if keeps_gaps else copy
+
+    def _with_gaps(self, tensor: AbstractTensor) -> AbstractTensor:
+        """A copy with the strides of a tensor that has gaps, or is expanded."""
+        call = self.recorder.call
+        found = tensor
+        for dim, stride in enumerate(tensor.tensor_type.stride()):
+            if stride == 0:
+                found = call(_SLICE, (found, dim, 0, 1), {})
+        sizes, strides = found.shape, found.stride()
+        room = sum(n * stride for n, stride in zip(sizes, strides, strict=True))
+        memory = call(_ZEROS, (found, [room]), {})
+        filled = call(_SCATTER, (memory, found, sizes, strides), {})
+        copy = call(_STRIDED, (filled, sizes, strides), {})
+        return copy if found is tensor else call(_EXPAND, (copy, tensor.shape), {})
 
     def shared(self, values: Sequence[Any]) -> list[list[Any]]:
         """For each result: the objects that it may be one with, itself if others are it too."""

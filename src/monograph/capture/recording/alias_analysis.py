@@ -10,7 +10,7 @@ refused. Four relations are kept:
   whether they are, and nobody changes them.
 - *copies*: tensors that are copies of others (of those storages) although eager code has one memory
   for both, as a side writes to it, or it lies as no result of a branch does; the program does not
-  return both.
+  return both, nor one that lies otherwise than on some side.
 - *answers*: what a tensor says of itself (its layout, where in its memory it begins, whether it
   requires gradients, how often it was written to), where the sides, or iterations, would say
   different things; nobody asks, nor of what is computed from it.
@@ -48,8 +48,8 @@ class AliasAnalysis:
     """What may be one with something else, so far."""
 
     __slots__ = (
-        *("_aliases", "_answers", "_certain", "_copies", "_objects", "_origins", "_storages"),
-        *("doubted", "is_merging", "origin", "peeled"),
+        *("_aliases", "_answers", "_certain", "_copies", "_laid", "_objects", "_origins"),
+        *("_storages", "doubted", "is_merging", "origin", "peeled"),
     )
 
     def __init__(self, doubted: list[Any]) -> None:
@@ -66,6 +66,7 @@ class AliasAnalysis:
         self._storages: dict[int, AbstractTensor] = {}
         self._aliases: dict[int, list[AbstractTensor]] = {}
         self._copies: list[tuple[AbstractTensor, AbstractTensor, BaseException, Any]] = []
+        self._laid: dict[int, tuple[AbstractTensor, BaseException]] = {}
         self._objects: dict[int, Any] = {}
         self._answers: dict[Question, set[Node]] = {}
         # Nodes that were asked about and have one answer; until one is that others may use.
@@ -105,8 +106,13 @@ class AliasAnalysis:
             if node.users or node in self._certain.get(question, ()):
                 self._certain.pop(question, None)
 
-    def note_differences(self, values: Iterable[AbstractTensor], result: AbstractTensor) -> None:
-        """Note what tensors that one result stands for do not say alike, and as the result does."""
+    def note_differences(
+        self, values: Iterable[AbstractTensor], result: AbstractTensor, after: str = "if"
+    ) -> None:
+        """Note what tensors that one result stands for do not say alike, and as the result does.
+
+        `after` is as `copied` takes it.
+        """
         t = result.tensor_type
         for value in values:
             one = value.tensor_type
@@ -114,6 +120,10 @@ class AliasAnalysis:
                 self.differ("requires_grad", result.node)
             if not _lie_alike(one, t) or self.is_ambiguous("layout", value):
                 self.differ("layout", result.node)
+            root = value.storage_root
+            if not _have_same_strides(one, t) or id(root) in self._laid:
+                refusal = problem("branch-returns", after=after, lies=True)
+                self._laid[id(result.storage_root)] = (result.storage_root, refusal)
 
     def _note_origin(self, key: Any) -> None:
         if self.origin is not None:
@@ -243,9 +253,13 @@ class AliasAnalysis:
 
         Raises: branch-returns.
         """
+        tensors = [value for value in values if isinstance(value, AbstractTensor)]
+        for each in tensors if self._laid else ():
+            for one in self.possible_storages(each):
+                if id(one) in self._laid:
+                    raise self._laid[id(one)][1]
         if not self._copies:
             return
-        tensors = [value for value in values if isinstance(value, AbstractTensor)]
         returned = list({id(each.storage_root): each.storage_root for each in tensors}.values())
         for copy, root, refusal, by in self._copies:
             copied = self.possible_storages(root)
@@ -304,9 +318,11 @@ def _kind(value: Any) -> str:
 
 
 def _lie_alike(one: TensorType, other: TensorType) -> bool:
-    if one.strides is None and other.strides is None:
-        return one.offset is other.offset or one.offset == other.offset
-    return one.stride() == other.stride() and one.offset == other.offset
+    return _have_same_strides(one, other) and one.offset == other.offset
+
+
+def _have_same_strides(one: TensorType, other: TensorType) -> bool:
+    return (one.strides is None and other.strides is None) or one.stride() == other.stride()
 
 
 __all__ = ["AliasAnalysis", "Question"]

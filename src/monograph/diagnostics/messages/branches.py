@@ -214,11 +214,20 @@ def write_after_branch(*, kind: str = "tensor", name: str = "") -> Text:
 
 
 @message("branch-returns", SideEffectError)
-def branch_returns(*, after: str = "if") -> Text:
+def branch_returns(*, after: str = "if", lies: bool = False) -> Text:
     """Say that callers would get two tensors where eager code has one memory.
 
-    `after` is the word that the statement begins with: `if`, `for`, `while`, or `loop`.
+    `after` is the word that the statement begins with: `if`, `for`, `while`, or `loop`. `lies`: it
+    is how the tensor lies in memory that callers would see.
     """
+    if lies:
+        word = "loop" if after == "loop" else f"`{after}`"
+        return Text(
+            headline=f"data decide what strides the result of this {word} has, which callers get",
+            label="decides it",
+            notes=("a tensor with gaps is one way's, and a graph returns a copy without any",),
+            helps=("return a contiguous tensor on either side, by Tensor.contiguous",),
+        )
     notes = ("callers who change one of them would not see it in the other",)
     if after == "loop":
         return Text(

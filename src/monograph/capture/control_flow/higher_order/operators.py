@@ -161,8 +161,10 @@ class Branches:
         changed = {id(tensor): tensor for region in regions for tensor, _ in region.written}
         returned = [leaf.values for leaf in leaves if leaf.values]
         writes = [self._last_values(tensor) for tensor in changed.values()]
+        n_staying = len(returned) * self.stays
+        alike = [_lie_alike(values) for values in returned[:n_staying]]
         outputs = [
-            _owned(region, [v[i] for v in (*returned, *writes)], len(returned) * self.stays)
+            _owned(region, [v[i] for v in (*returned, *writes)], n_staying, alike)
             for i, region in enumerate(regions)
         ]
         places = [i for i, leaf in enumerate(leaves) if leaf.values]
@@ -212,8 +214,21 @@ def _is_copy(region: Region, given: Any, taken: Any) -> bool:
     return is_written or not is_superfluous(taken.node)
 
 
-def _owned(region: Region, values: Sequence[Any], n_staying: int = 0) -> list[Any]:
-    """A region's results, each with storage of its own in the graph; the first may stay."""
+def _lie_alike(values: Sequence[Any]) -> bool:
+    """Whether tensors lie in memory with the same steps, and gaps."""
+    one, *others = [
+        each.tensor_type.stride() for each in values if isinstance(each, AbstractTensor)
+    ] or [()]
+    return all(one == other for other in others)
+
+
+def _owned(
+    region: Region, values: Sequence[Any], n_staying: int = 0, alike: Sequence[bool] = ()
+) -> list[Any]:
+    """A region's results, each with storage of its own in the graph; the first may stay.
+
+    `alike` tells which of these lie as what another region gives.
+    """
     taken: list[Any] = []
     tensors: list[AbstractTensor] = []
     for value in values:
@@ -228,7 +243,9 @@ def _owned(region: Region, values: Sequence[Any], n_staying: int = 0) -> list[An
         for i, value in enumerate(values[len(taken) :], len(taken)):
             if isinstance(value, torch.Tensor):
                 tensor = region.recorder.abstract(value)
-                tensors.append(region.own(tensor, tensors, stays=i < n_staying))
+                keeps_gaps = i < len(alike) and alike[i]
+                stays = i < n_staying
+                tensors.append(region.own(tensor, tensors, stays=stays, keeps_gaps=keeps_gaps))
                 taken.append(tensors[-1])
             else:
                 taken.append(value)

@@ -168,7 +168,7 @@ class CarriedState:
                 if result.tensor_type.strides is None and first.tensor_type.strides is not None:
                     aliases.copied(result, first.storage_root, "loop")
                     self.recorder.layout_asked(first, "strides")
-                aliases.note_differences((first, last), result)
+                aliases.note_differences((first, last), result, "loop")
                 note_inference((first, last), result)
         for before, after in zip(self.values, values, strict=True):
             aliases.may_alias(_made_anew(before, after))
