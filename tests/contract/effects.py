@@ -554,6 +554,27 @@ class OldBufferItself(Replaced):
         return old, old[2:], old.view(torch.int32)[:1]
 
 
+@probe("write", lambda: (v(4),), agrees={"thrice": Call(lambda: (v(4),), times=3)})
+class OldBufferBesideANumber(Replaced):
+    """A number of data is checked last of all, after the copy of the old buffer is made."""
+
+    def forward(self, x):
+        old = self.b
+        self.b = old + x
+        n = (x - x).sum().long().item() + 1
+        torch._check(n > 0)
+        return old, n
+
+
+@probe("write", lambda: (v(4), v(4)), refused=("outside-read",))
+def one_object_that_takes_other_memory(x, y):
+    """Two names of it are one object still."""
+    z = y * 2
+    one = z.real
+    z.set_(x.clone())
+    return one is z, one, z + one
+
+
 def followed():
     """Give a matrix that requires gradients."""
     return (torch.randn(3, 4).requires_grad_(),)

@@ -363,6 +363,7 @@ def _copy_first(
     """
     writer, t = recorder.writer, buffer.before
     assert writer.body_begin is not None, "user code ran"
+    recorder.write_assertions()  # they stay where they are
     users, last = [*buffer.node.users], last_node(writer.graph)
     given = whole = make_tensor(t, buffer.node, recorder)
     if not is_dense(t):

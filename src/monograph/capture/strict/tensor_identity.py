@@ -32,12 +32,14 @@ def are_one(left: Any, right: Any) -> Any:
         return True
     if not isinstance(left, AbstractTensor) or not isinstance(right, AbstractTensor):
         return NotImplemented
-    if left.node is None or right.node is None or left.node is right.node:
+    if left.node is None or right.node is None:
         return NotImplemented
+    recorder: Any = left.recorder
+    if left.node is right.node:  # they were retyped, as all names of a tensor are
+        return any(each is right for each in recorder.lineage.names(left)) or NotImplemented
     ways = _given_back(left.node), _given_back(right.node)
     met = [each for each in ways[0] if each in ways[1]]
     if not met:
-        recorder: Any = left.recorder
         if all(any(node in way for node in recorder.input_nodes) for way in ways):
             raise identity_refusal()
         return NotImplemented
