@@ -68,6 +68,37 @@ class FilledTwice(nn.Module):
         return *filled, x.sum().index_fill(0, torch.tensor([0, 0]), y[0, 0])
 
 
+AT_ITS_EDGES = {
+    "celu": nn.functional.celu,
+    "celu, wide": lambda x: nn.functional.celu(x, 3.0),
+    "cross entropy of probabilities": lambda x: nn.functional.binary_cross_entropy(
+        x.clamp(0, 1), (x.detach() > 0).to(x.dtype)
+    ),
+    "mish": nn.functional.mish,
+    "sinc": lambda x: torch.sinc(x) * 2,
+    "softplus": lambda x: nn.functional.softplus(x) * 2,
+    "softplus, steep": lambda x: nn.functional.softplus(x, 2.0, 3.0),
+    "std": lambda x: torch.std(x, -1, correction=0),
+    "std and mean": lambda x: torch.std_mean(x, -1, keepdim=True),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", AT_ITS_EDGES)
+def test_gradients_where_a_formula_does_not_hold(name, dtype):
+    """At zero, for large values, and for what is constant: no NaN where eager has none."""
+    module = module_of(name, AT_ITS_EDGES[name])()
+    values = [[0.0, 100, -100, 800], [1, 1, 1, 1], [0, 0, 0, 0], [0.5, 3, -3, -800]]
+    x = torch.tensor(values, dtype=dtype, requires_grad=True)
+    lowered = monograph.export(module, (x,)).run_decompositions().module()
+    found = []
+    for each in (module, lowered):
+        results = pytree.tree_leaves(each(x))
+        total = torch.stack([result.sum() for result in results]).sum()
+        found.append((results, *torch.autograd.grad(total, x)))
+    assert_close(*found, check_stride=True)
+
+
 class Attention(nn.Module):
     """Attention of a sequence to itself."""
 

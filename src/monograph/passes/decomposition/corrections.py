@@ -4,8 +4,8 @@ Layers of recurrent networks: PyTorch's formula drops nothing between them, what
 (it compares the number of layers with the layer in the wrong order). Attention by the CPU's kernel:
 the result lies as the query does, and PyTorch's formula has another order for batches. Copies with
 given strides: the operator that formulas use has no derivative. Filling by an index: the gradient
-of a tensor to fill with counts each place once, however often the index names it. Attention: the
-gradient is not a number where a row is masked as a whole.
+of a tensor to fill with counts each place once, however often the index names it. Attention,
+softplus and others: the gradient is no number where a row is masked as a whole, or a value large.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from monograph.abstract.layout import stride_order
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
-from monograph.host.decompositions import composite_formula
-from monograph.host.overloads import aten, present, prims
+from monograph.host.decompositions import composite_formula, core_formulas
+from monograph.host.overloads import aten, prims
 from monograph.integers import eq, known
 
 if TYPE_CHECKING:
@@ -30,18 +30,12 @@ if TYPE_CHECKING:
     from monograph.host.operator_types import OpOverload
 
 
-_BATCHES: tuple[OpOverload, ...] = (
-    aten.lstm.input,
-    aten.gru.input,
-    aten.rnn_tanh.input,
-    aten.rnn_relu.input,
+_RECURRENT: tuple[tuple[OpOverload, int], ...] = tuple(
+    (getattr(getattr(aten, name), kind), n_sizes)
+    for n_sizes, kind in enumerate(("input", "data"))
+    for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")
 )
-_PACKED: tuple[OpOverload, ...] = (
-    aten.lstm.data,
-    aten.gru.data,
-    aten.rnn_tanh.data,
-    aten.rnn_relu.data,
-)
+"""Of batches, and of packed sequences, whose sizes are given beside the data."""
 
 
 def _part(states: Any, layer: int, directions: int) -> Any:
@@ -72,58 +66,25 @@ def _stacked(
     return data, *[torch.cat(list(each)) for each in zip(*ends, strict=True)]
 
 
-def _of_batches(overload: OpOverload) -> Callable[..., Any]:
+def _recurrent(overload: OpOverload, n_sizes: int) -> Callable[..., Any]:
     whole = composite_formula(overload)
 
-    def formula(
-        input: Tensor,
-        hx: Any,
-        params: Sequence[Tensor],
-        has_biases: bool,
-        num_layers: int,
-        dropout: float,
-        train: bool,
-        bidirectional: bool,
-        batch_first: bool,
-    ) -> Any:
-        if not (train and dropout and num_layers > 1):
-            rest = (has_biases, num_layers, 0.0, train, bidirectional, batch_first)
-            return whole(input, hx, params, *rest)
+    def formula(data: Tensor, *given: Any) -> Any:
+        sizes, rest = given[:n_sizes], given[n_sizes:]
+        hx, params, has_biases, layers, dropout, train, is_bidirectional, *batch_first = rest
+        if not (train and dropout and layers > 1):
+            fixed = (has_biases, layers, 0.0, train, is_bidirectional, *batch_first)
+            return whole(data, *sizes, hx, params, *fixed)
 
         def run(data: Any, states: Any, own: Sequence[Tensor]) -> Sequence[Tensor]:
-            return whole(data, states, own, has_biases, 1, 0.0, train, bidirectional, False)
+            in_order = [False for _ in batch_first]
+            flags = (has_biases, 1, 0.0, train, is_bidirectional, *in_order)
+            return whole(data, *sizes, states, own, *flags)
 
-        data = input.transpose(0, 1) if batch_first else input
-        directions = 2 if bidirectional else 1
-        out, *ends = _stacked(run, data, hx, params, num_layers, directions, dropout)
-        return out.transpose(0, 1) if batch_first else out, *ends
-
-    return formula
-
-
-def _of_packed(overload: OpOverload) -> Callable[..., Any]:
-    whole = composite_formula(overload)
-
-    def formula(
-        data: Tensor,
-        batch_sizes: Tensor,
-        hx: Any,
-        params: Sequence[Tensor],
-        has_biases: bool,
-        num_layers: int,
-        dropout: float,
-        train: bool,
-        bidirectional: bool,
-    ) -> Any:
-        if not (train and dropout and num_layers > 1):
-            rest = (has_biases, num_layers, 0.0, train, bidirectional)
-            return whole(data, batch_sizes, hx, params, *rest)
-
-        def run(data: Any, states: Any, own: Sequence[Tensor]) -> Sequence[Tensor]:
-            return whole(data, batch_sizes, states, own, has_biases, 1, 0.0, train, bidirectional)
-
-        directions = 2 if bidirectional else 1
-        return _stacked(run, data, hx, params, num_layers, directions, dropout)
+        data = data.transpose(0, 1) if any(batch_first) else data
+        directions = 2 if is_bidirectional else 1
+        out, *ends = _stacked(run, data, hx, params, layers, directions, dropout)
+        return out.transpose(0, 1) if any(batch_first) else out, *ends
 
     return formula
 
@@ -187,6 +148,46 @@ def _safe_softmax(self: Tensor, dim: int, dtype: torch.dtype | None = None) -> T
     return made.masked_fill(is_closed, 0)
 
 
+def _std(
+    self: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> Tensor:
+    """Of what is constant it is zero, also on the way to the gradient."""
+    wide = self.float() if self.dtype in {torch.half, torch.bfloat16} else self
+    variance = torch.var(wide, dim, correction=correction, keepdim=keepdim)
+    is_zero = variance == 0
+    made = variance.masked_fill(is_zero, 1).sqrt().masked_fill(is_zero, 0)
+    return made.to(self.dtype) if wide is not self else made
+
+
+def _std_mean(self: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
+    keepdim = options.get("keepdim", False)
+    return _std(self, dim, **options), torch.mean(self, dim, keepdim=keepdim)
+
+
+def _outside(
+    overload: OpOverload, find: Callable[..., Tensor], fill: int, value: int | None
+) -> Callable[..., Any]:
+    """A formula, but for values outside of it, which are themselves or `value` in the result.
+
+    What it would compute of them has a gradient that is not a number, whoever looks at it.
+    """
+    whole = core_formulas()[overload]
+
+    def formula(self: Tensor, *rest: Any) -> Tensor:
+        outside = find(self, *rest)
+        made = whole(self.masked_fill(outside, fill), *rest)
+        return made.masked_fill(outside, value) if value else torch.where(outside, self, made)
+
+    return formula
+
+
+_OUTSIDE: dict[OpOverload, tuple[Callable[..., Tensor], int, int | None]] = {
+    aten.celu.default: (lambda x, _alpha=1: x > 0, 0, None),
+    aten.sinc.default: (lambda x: x == 0, 1, 1),
+    aten.softplus.default: (lambda x, beta=1, threshold=20: x * beta > threshold, 0, None),
+}
+
+
 def _in_order(tensor: Tensor, slowest_first: Sequence[int]) -> Tensor:
     """A copy without gaps whose dimensions lie in this order."""
     if [*slowest_first] == [*range(len(slowest_first))]:
@@ -207,8 +208,10 @@ def _slowest_first(given: TensorType) -> list[int]:
 
 
 CORRECTIONS: dict[Any, Callable[..., Any]] = {
-    **{overload: _of_batches(overload) for overload in present(_BATCHES)},
-    **{overload: _of_packed(overload) for overload in present(_PACKED)},
+    **{overload: _recurrent(overload, n_sizes) for overload, n_sizes in _RECURRENT},
+    **{overload: _outside(overload, *what) for overload, what in _OUTSIDE.items()},
+    aten.std.correction: _std,
+    aten.std_mean.correction: _std_mean,
     aten._scaled_dot_product_flash_attention_for_cpu.default: _flash,
     prims.copy_strided.default: _copy_strided,
     aten.index_fill.int_Tensor: _index_fill,

@@ -312,6 +312,7 @@ KEPT = {
     aten.detach.default: "callers who differentiate would notice",
     aten.resolve_conj.default: _SEEN,
     aten.resolve_neg.default: _SEEN,
+    aten.binary_cross_entropy.default: "its formula has no gradient at 0 and 1",
     aten.multilabel_margin_loss_forward.default: "its formula counts what follows the end",
     aten.rrelu.default: "the gradient of its formula is of noise that was not drawn yet",
     aten.upsample_nearest2d.vec: _CORE,

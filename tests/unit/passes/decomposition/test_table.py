@@ -273,6 +273,7 @@ def test_provenance_is_kept():
 
 
 NOT_IN_OURS = {
+    "aten.binary_cross_entropy.default": "gradients would differ",
     "aten.detach.default": "gradients would differ",
     "aten.multilabel_margin_loss_forward.default": "values would differ",
     "aten.rrelu.default": "gradients would differ",
@@ -347,7 +348,7 @@ class Pools(nn.Module):
         pool = nn.functional
         return (
             *(pool.adaptive_avg_pool1d(x, 1), pool.adaptive_avg_pool1d(x, 3)),
-            *(pool.avg_pool1d(x, 2), pool.adaptive_avg_pool1d(x[0], 2), x.var(dim=1), x.std(dim=1)),
+            *(pool.avg_pool1d(x, 2), pool.adaptive_avg_pool1d(x[0], 2), x.var(dim=1), x.var(dim=2)),
         )
 
 
