@@ -575,6 +575,14 @@ def detached_in_inference_mode(x):
     return x * 2, y
 
 
+@probe("mode", lambda: (v(), v()), refused=(*_DECIDES, "branch-decides"))
+def followed_on_one_side_where_it_is_written(x, y):
+    """The input is a copy there, which is told to be followed."""
+    if y.sum() > -1e6:
+        x.detach().add_(1)
+        x.requires_grad_()
+
+
 @probe("mode", lambda: (torch.ones(3),), refused=("write-outlives-call",))
 def default_dtype_for_a_while(x):
     """What is made in between has another dtype than the program would give it."""

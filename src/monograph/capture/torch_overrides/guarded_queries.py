@@ -273,7 +273,7 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
     if not flag and not asked(recorder, tensor, "is_leaf"):
         message = "you can only change requires_grad flags of leaf variables."
         raise RuntimeError(message)
-    if region is not None and region.is_outside(tensor.storage_root):
+    if region is not None and (region.is_outside(tensor.storage_root) or region.stands_in(tensor)):
         raise problem("branch-decides", what="whether a tensor requires gradients")
     recorder.call(_aten.requires_grad_.default, (tensor, flag)[: 2 - flag], {})
     recorder.mark_requires_grad(tensor, flag)
