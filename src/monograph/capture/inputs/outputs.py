@@ -292,7 +292,9 @@ def _check_memory_apart(
 
     Raises: state-shares-memory.
     """
-    known = {each.target: each.real for each in state.tensors} | recorder.writer.lifted_views
+    known = {each.target: each.real for each in state.tensors}
+    for each in recorder.writer.met.values():
+        known[state.attribute_path(each) or "a tensor from outside"] = each
     others = [name for name, real in known.items() if _overlap(buffer.real, real)]
     if len(others) > 1:  # it is one of them
         frames = () if current.node is None else current.node.meta.get("frames", ())

@@ -56,8 +56,8 @@ def _check_number(recorder: Recorder, op: Operator, node: Node, promised: Any) -
         return
     if isinstance(promised, Expr) and recorder.writer.number(promised) is node:
         return
-    ends = (0, 1) if isinstance(promised, bool) else (None, None)
-    returned = fresh(f"a number of {op.overload.name()}", *ends)
+    most = 1 if isinstance(promised, bool) else None
+    returned = fresh(f"a number of {op.overload.name()}", most and 0, most)
     number: Any = Real("unbacked", (returned,)) if isinstance(promised, float) else returned
     recorder.writer.bind(number, node)
     kept = eq(number, promised)

@@ -118,8 +118,8 @@ class GraphWriter:
         self._names_of_state: Collection[str] = ()
         self.constants: dict[str, torch.Tensor] = {}
         self.constant_of: dict[Node, torch.Tensor] = {}
-        self.lifted_views: dict[str, torch.Tensor] = {}
-        """Tensors from outside that lie in the memory of state, by how the module calls them."""
+        self.met: dict[int, torch.Tensor] = {}
+        """Tensors met other than as parameters and buffers, which may be or lie in such ones."""
         self.buffer_of: dict[Node, torch.Tensor] = {}
         self.placeholder_of: dict[int, Node] = {}
         self._prologue: set[Node] = set()
@@ -234,6 +234,7 @@ class GraphWriter:
         """
         found = self._tensors.get(id(real))
         if found is not None:
+            self.met[id(real)] = real
             return found
         layout = unusual_layout(real)
         if has_own_dispatch(real) and (layout is None or not layout.startswith("sparse")):
@@ -244,7 +245,7 @@ class GraphWriter:
             raise problem("unsupported-subclass", type=type(real).__qualname__)
         view = recorder.memory_behind(real)
         if view is not None:
-            self.lifted_views[self._attribute_names(real) or "a tensor from outside"] = real
+            self.met[id(real)] = real
             return view
         target = self._attribute_names(real)
         if not target or target in self._names_of_state or target in self.constants:

@@ -160,8 +160,7 @@ def _std(
 
 
 def _std_mean(self: Tensor, dim: Any = None, **options: Any) -> tuple[Tensor, Tensor]:
-    keepdim = options.get("keepdim", False)
-    return _std(self, dim, **options), torch.mean(self, dim, keepdim=keepdim)
+    return _std(self, dim, **options), torch.mean(self, dim, options.get("keepdim", False))
 
 
 def _outside(

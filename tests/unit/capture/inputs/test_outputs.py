@@ -123,6 +123,8 @@ SHARING = {
     "buffer": lambda module, t: module.register_buffer("other", t[1:3]),
     "parameter": lambda module, t: module.register_parameter("other", nn.Parameter(t.view(2, 2))),
     "attribute": lambda module, t: setattr(module, "other", t[1:3]),
+    "itself": lambda module, t: setattr(module, "other", t),
+    "itself in a list": lambda module, t: setattr(module, "others", [t]),
 }
 
 
@@ -137,7 +139,7 @@ class Shares(nn.Module):
 
     def forward(self, x):
         self.last = self.last * 2 + x
-        return self.other * 1
+        return (self.others[0] if hasattr(self, "others") else self.other) * 1
 
 
 @pytest.mark.parametrize("strict", [True, False])
