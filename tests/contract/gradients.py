@@ -268,6 +268,24 @@ def saved_otherwise(x):
         return (x * x).sin()
 
 
+class WrittenThroughAView(nn.Module):
+    """An attribute is a view of a buffer: what is written through either is followed in both."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.zeros(4, 3))
+        self.rows = self.b[1:3]
+        self.apart = self.b[3:].detach()
+
+    def forward(self, x):
+        self.rows.add_(x[1:3])
+        self.b.mul_(x)
+        return self.b * 1, self.rows * 2, self.apart * 3
+
+
+probe("mode", leaf, agrees={"without": without(leaf)}, calls=others("without"))(WrittenThroughAView)
+
+
 class Sharper(TorchDispatchMode):
     """A mode that computes otherwise, beneath autograd."""
 

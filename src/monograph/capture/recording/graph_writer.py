@@ -232,9 +232,9 @@ class GraphWriter:
 
         Raises: unsupported-subclass, unsupported-layout.
         """
+        self.met[id(real)] = real
         found = self._tensors.get(id(real))
         if found is not None:
-            self.met[id(real)] = real
             return found
         layout = unusual_layout(real)
         if has_own_dispatch(real) and (layout is None or not layout.startswith("sparse")):
@@ -245,7 +245,6 @@ class GraphWriter:
             raise problem("unsupported-subclass", type=type(real).__qualname__)
         view = recorder.memory_behind(real)
         if view is not None:
-            self.met[id(real)] = real
             return view
         target = self._attribute_names(real)
         if not target or target in self._names_of_state or target in self.constants:

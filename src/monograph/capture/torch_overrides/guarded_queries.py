@@ -205,8 +205,7 @@ def note_followed(recorder: Recorder, tensor: AbstractTensor, origin: object = N
     noted, origin = recorder.answers_noted, origin or recorder.origin()
     # In inference mode nothing that is computed is followed, whatever grad mode forward enters.
     is_followed = tensor.tensor_type.requires_grad and not is_made_leaf(tensor.node)
-    is_anyway = is_followed and recorder.scopes.sets_grad
-    for mode in ("grad_mode", "inference_mode")[: 1 + is_anyway]:
+    for mode in ("grad_mode", "inference_mode")[: 1 + (is_followed and recorder.scopes.sets_grad)]:
         if not recorder.scopes.decides(mode, ""):
             noted.note(mode, origin)
     behind = [*recorder.lineage.behind(tensor.node)]

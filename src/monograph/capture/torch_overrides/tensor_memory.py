@@ -286,7 +286,8 @@ def _view(
     is_whole = held.is_contiguous() and type(own) is int and not own
     if rest or real.dtype != held.dtype or not is_whole:
         raise problem("memory-exposed", call="", tensor=_text(real))
-    found = tensor if real.requires_grad else recorder.detached(tensor)
+    is_seen = real.requires_grad or real._base is held  # noqa: SLF001 - PyTorch's own
+    found = tensor if is_seen else recorder.detached(tensor)
     layout = (tuple(real.shape), real.stride(), offset)
     if layout == (tensor.tensor_type.shape, tensor.tensor_type.stride(), 0):
         return found
