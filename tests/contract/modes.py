@@ -542,8 +542,8 @@ def modes_left_by_an_exception(x, y):
     return z.float() @ y
 
 
-@probe("mode", lambda: (v().requires_grad_()[:], v()), refused=(*_DECIDES, "branch-writes"))
-def a_view_of_a_leaf_written_on_one_side(x, y):
+@probe("mode", lambda: (*leaf(), v()), refused=(*_DECIDES, "branch-writes"))
+def a_leaf_written_on_one_side(x, y):
     """PyTorch raises on that side, where the program would write to a copy."""
     if y.sum() > 1e6:
         x.add_(1)
