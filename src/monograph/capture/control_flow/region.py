@@ -212,11 +212,11 @@ class Region:
         if self.is_owned(tensor, taken):
             return tensor
         copy = self.recorder.call(_CLONE, (tensor,), {})
-        if not stays or copy.tensor_type.stride() == tensor.tensor_type.stride():
-            if stays:
-                mark_superfluous(copy.node)
+        t = tensor.tensor_type
+        if stays and copy.tensor_type.stride() == t.stride():
+            mark_superfluous(copy.node)
             return copy
-        return self._with_gaps(tensor) if keeps_gaps else copy
+        return self._with_gaps(tensor) if keeps_gaps and t.strides is not None else copy
 
     def _with_gaps(self, tensor: AbstractTensor) -> AbstractTensor:
         """A copy with the strides of a tensor that has gaps, or is expanded."""
@@ -225,7 +225,7 @@ class Region:
         for dim, stride in enumerate(tensor.tensor_type.stride()):
             if stride == 0:
                 found = call(_SLICE, (found, dim, 0, 1), {})
-        sizes, strides = found.shape, found.stride()
+        sizes, strides = found.shape, [to_sym(each) for each in found.tensor_type.stride()]
         room = sum(n * stride for n, stride in zip(sizes, strides, strict=True))
         memory = call(_ZEROS, (found, [room]), {})
         filled = call(_SCATTER, (memory, found, sizes, strides), {})
