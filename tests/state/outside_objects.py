@@ -354,6 +354,12 @@ def array_of_objects(x):
     return x * (n + 1)
 
 
+@outside(lambda: np.arange(2.0, dtype=np.float32), tell=str)
+def array_resized_and_shown(x):
+    given.resize(given.size + 1, refcheck=False)
+    return x.sum() * torch.from_numpy(given)
+
+
 @outside(lambda: np.ma.array([1.0, 2.0]), tell=str)
 def array_masked(x):
     y = x * float(given.sum())

@@ -269,8 +269,8 @@ def _write_array(array: Any, content: _Array) -> None:
         array.flags.writeable = True
     if array.dtype != dtype:
         array.dtype = dtype
-    if array.shape != shape:
-        array.resize(shape, refcheck=False)
+    if array.shape != shape:  # by `resize`, which raises where anything refers to it weakly
+        np.ndarray.__setstate__(array, content.numbers.__reduce__()[2])
     array.view(np.ndarray)[...] = content.numbers
     if content.attributes:
         attributes_of(array).update(content.attributes)
