@@ -93,7 +93,7 @@ class AliasAnalysis:
         """These may alias, and the first is a copy where eager code has one memory.
 
         `after` is the word that the statement begins with which made the copy; what is made `by`
-        one call of one tensor shares that call's copy of it.
+        one call of one tensor that it writes to shares that call's copy of it.
         """
         refusal = problem("branch-returns", after=after)
         self._copies.append((copy.storage_root, root, refusal, by))

@@ -291,7 +291,8 @@ def _closed(
             for side, root in [(n, each) for n, found in enumerate(roots) for each in found]:
                 aliases.may_alias([result, root])
                 if (side, i) in branches.copied:
-                    aliases.copied(result, root, by=regions[0])
+                    is_written = any(root is each for each in written)
+                    aliases.copied(result, root, by=regions[0] if is_written else None)
             aliases.note_differences(pair, result)
             note_inference(pair, result)
     for tensor, flag in zip(written, before, strict=True):
