@@ -635,3 +635,13 @@ def strides_that_nobody_sees(x, y):
     if x.sum() > 0:
         z = z * 2
     return z * 2 + x[:, 0]
+
+
+@probe("layout", two, calls=OTHERS, refused=("branch-returns", "data-dependent-branch"))
+def parts_in_either_order(x, y):
+    """Two results that lie in one memory, whichever comes first."""
+    z = torch.stack([y[0], y[0] * 2], 1)
+    parts = [z[:, 0], z[:, 1]]
+    if x.sum() > 0:
+        parts = parts[::-1]
+    return tuple(parts)

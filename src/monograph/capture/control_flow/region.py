@@ -48,6 +48,7 @@ from monograph.abstract.tensor import (
 )
 from monograph.capture.control_flow.dead_scopes import DeadScope
 from monograph.capture.control_flow.decided_copies import decide_copies
+from monograph.capture.control_flow.result_copies import copied_with_gaps
 from monograph.capture.restart import Restart, restarted
 from monograph.capture.torch_overrides.guarded_queries import note_followed
 from monograph.diagnostics import problem, snippet
@@ -68,11 +69,6 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
     from monograph.integers import Truth
 
-_SLICE = torch.ops.aten.slice.Tensor
-_EXPAND = torch.ops.aten.expand.default
-_ZEROS = torch.ops.aten.new_zeros.default
-_SCATTER = torch.ops.aten.as_strided_scatter.default
-_STRIDED = torch.ops.aten.as_strided.default
 _CLONE = torch.ops.aten.clone.default
 _DETACH = torch.ops.aten.detach.default
 _PYTHON = ("if", "while", "for")
@@ -216,21 +212,7 @@ class Region:
         if stays and copy.tensor_type.stride() == t.stride():
             mark_superfluous(copy.node)
             return copy
-        return self._with_gaps(tensor) if keeps_gaps and t.strides is not None else copy
-
-    def _with_gaps(self, tensor: AbstractTensor) -> AbstractTensor:
-        """A copy with the strides of a tensor that has gaps, or is expanded."""
-        call = self.recorder.call
-        found = tensor
-        for dim, stride in enumerate(tensor.tensor_type.stride()):
-            if stride == 0:
-                found = call(_SLICE, (found, dim, 0, 1), {})
-        sizes, strides = found.shape, [to_sym(each) for each in found.tensor_type.stride()]
-        room = sum(n * stride for n, stride in zip(sizes, strides, strict=True))
-        memory = call(_ZEROS, (found, [room]), {})
-        filled = call(_SCATTER, (memory, found, sizes, strides), {})
-        copy = call(_STRIDED, (filled, sizes, strides), {})
-        return copy if found is tensor else call(_EXPAND, (copy, tensor.shape), {})
+        return copied_with_gaps(tensor) if keeps_gaps and t.strides is not None else copy
 
     def shared(self, values: Sequence[Any]) -> list[list[Any]]:
         """For each result: the objects that it may be one with, itself if others are it too."""

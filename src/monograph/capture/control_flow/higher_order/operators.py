@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -34,9 +34,10 @@ from monograph.capture.control_flow.higher_order.result_merge import (
 )
 from monograph.capture.control_flow.region import Copied, Region, label_of, record, record_with
 from monograph.capture.control_flow.region_calls import call, close, write_back
+from monograph.capture.control_flow.result_copies import is_copy, lie_alike, owned
 from monograph.capture.installation import OVERRIDES, listening
 from monograph.diagnostics import problem
-from monograph.host.fx_nodes import is_superfluous, mark_superfluous
+from monograph.host.fx_nodes import mark_superfluous
 from monograph.host.higher_order import (
     ASSOCIATIVE_SCAN,
     ASSOCIATIVE_SCANS,
@@ -162,15 +163,15 @@ class Branches:
         returned = [leaf.values for leaf in leaves if leaf.values]
         writes = [self._last_values(tensor) for tensor in changed.values()]
         n_staying = len(returned) * self.stays
-        alike = [_lie_alike(values) for values in returned[:n_staying]]
+        alike = [lie_alike(values) for values in returned[:n_staying]]
         outputs = [
-            _owned(region, [v[i] for v in (*returned, *writes)], n_staying, alike)
+            owned(region, [v[i] for v in (*returned, *writes)], n_staying, alike)
             for i, region in enumerate(regions)
         ]
         places = [i for i, leaf in enumerate(leaves) if leaf.values]
         for side, (region, made) in enumerate(zip(regions, outputs, strict=True)):
             for i, given, taken in zip(places, returned, made, strict=False):
-                if _is_copy(region, given[side], taken):
+                if is_copy(region, given[side], taken):
                     self.copied.add((side, i))
         types = self._types([leaf.type for leaf in leaves if leaf.values], outputs)
         lifted = close(regions, outputs, self.first)
@@ -203,63 +204,6 @@ class Branches:
             which = self.named[i] if i < len(self.named) else which
             types.append(merge_types(self.regions, pair, which) if number is None else number)
         return types
-
-
-def _is_copy(region: Region, given: Any, taken: Any) -> bool:
-    """Whether a result is another tensor than the one given, also where the program runs."""
-    if given is taken or not isinstance(given, AbstractTensor):
-        return False
-    root = given.storage_root
-    is_written = any(root is each for pair in region.written for each in pair)
-    return is_written or not is_superfluous(taken.node)
-
-
-def _lie_alike(values: Sequence[Any]) -> bool:
-    """Whether tensors lie in memory with the same steps, and gaps."""
-    one, *others = [
-        each.tensor_type.stride() for each in values if isinstance(each, AbstractTensor)
-    ] or [()]
-    return all(one == other for other in others)
-
-
-def _owned(
-    region: Region, values: Sequence[Any], n_staying: int = 0, alike: Sequence[bool] = ()
-) -> list[Any]:
-    """A region's results, each with storage of its own in the graph; the first may stay.
-
-    `alike` tells which of these lie as what another region gives.
-    """
-    taken: list[Any] = []
-    tensors: list[AbstractTensor] = []
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            if not _is_owned(value, region, tensors):
-                break
-            tensors.append(value)
-        taken.append(value)
-    if len(taken) == len(values):
-        return taken
-    with region:
-        for i, value in enumerate(values[len(taken) :], len(taken)):
-            if isinstance(value, torch.Tensor):
-                tensor = region.recorder.abstract(value)
-                keeps_gaps = i < len(alike) and alike[i]
-                stays = i < n_staying
-                tensors.append(region.own(tensor, tensors, stays=stays, keeps_gaps=keeps_gaps))
-                taken.append(tensors[-1])
-            else:
-                taken.append(value)
-        region.recorder.write_assertions()
-    return taken
-
-
-def _is_owned(
-    value: torch.Tensor, region: Region, taken: Sequence[AbstractTensor]
-) -> TypeGuard[AbstractTensor]:
-    """Whether it is one of the region's own, which shares its storage with no other result."""
-    if not isinstance(value, AbstractTensor) or value.recorder is not region.recorder:
-        return False
-    return region.is_owned(value, taken)
 
 
 def _condition(recorder: Recorder, name: str, pred: Any) -> tuple[Any, bool | None]:
@@ -313,7 +257,7 @@ def map_(recorder: Recorder, function: Any, xs: Any, arguments: Any = ()) -> Any
     region = record_with(recorder, name, function, given)
     leaves, spec = pytree.tree_flatten(region.result)
     made = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    outputs = _owned(region, made)
+    outputs = owned(region, made)
     types = [stacked(region, value, count) for value in outputs]
     lifted = close([region], [outputs], _nodes(arguments))
     node = call(
@@ -383,7 +327,7 @@ def while_loop(
             may_write=may_write,
         )
         returned, spec = pytree.tree_flatten(step.result)
-        outputs = _owned(step, returned, n_staying)
+        outputs = owned(step, returned, n_staying)
         if check_step(loop, step, outputs):
             break
         step.leave()
@@ -461,7 +405,7 @@ def scan(
         leaves, spec = pytree.tree_flatten(region.result)
         n_carried = len(loop.types)
         made = [leaf for leaf in leaves[n_carried:] if isinstance(leaf, torch.Tensor)]
-        outputs = _owned(region, [*leaves[:n_carried], *made], n_staying)
+        outputs = owned(region, [*leaves[:n_carried], *made], n_staying)
         if check_step(loop, region, outputs[:n_carried]):
             break
         region.discard()
@@ -519,7 +463,7 @@ def _associative(recorder: Recorder, combine: Any, xs: Any, additional: Any) -> 
         return [*[region.stand_in("x", each) for each in types], *additional]
 
     region = record_with(recorder, name, combine, given)
-    outputs = _owned(region, pytree.tree_leaves(region.result))
+    outputs = owned(region, pytree.tree_leaves(region.result))
     loop = CarriedTypes(recorder, name, tensors)
     loop.types = [step_type(tensor.tensor_type) for tensor in tensors]
     if not pointwise(region) or not check_step(loop, region, outputs, is_strict=False):
