@@ -643,5 +643,5 @@ def parts_in_either_order(x, y):
     z = torch.stack([y[0], y[0] * 2], 1)
     parts = [z[:, 0], z[:, 1]]
     if x.sum() > 0:
-        parts = parts[::-1]
+        parts = [parts[1], parts[0]]
     return tuple(parts)
