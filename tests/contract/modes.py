@@ -583,6 +583,14 @@ def followed_on_one_side_where_it_is_written(x, y):
         x.requires_grad_()
 
 
+@probe("mode", vec, calls={"leaf": leaf})
+def leaves_are_made_without_a_write(x):
+    """No version counts it, and memory that `.data` shows stays another tensor's."""
+    y, z = x.clone().requires_grad_(), x.data
+    z.requires_grad_()
+    return y, y._version, z
+
+
 @probe("mode", lambda: (torch.ones(3),), refused=("write-outlives-call",))
 def default_dtype_for_a_while(x):
     """What is made in between has another dtype than the program would give it."""

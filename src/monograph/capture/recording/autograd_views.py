@@ -185,8 +185,9 @@ class Lineage:
     def written(self, tensor: AbstractTensor, node: Node, *, followed: bool) -> None:
         """A node writes to a tensor; `followed` tells whether autograd follows what is written."""
         root = tensor.storage_root
-        for each in self._apart.get(id(root), (root, ()))[1]:
-            each.target = torch.ops.aten.data.default
+        if node.target is not BEGINS_HISTORY:
+            for each in self._apart.get(id(root), (root, ()))[1]:
+                each.target = torch.ops.aten.data.default
         base = self._bases.get(id(tensor), tensor)
         # The list keeps the base alive, so that its identity stays its own.
         family = self._views.setdefault(id(base), [base])

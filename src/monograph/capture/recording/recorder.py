@@ -18,6 +18,7 @@ import torch
 from torch import is_grad_enabled  # as it is, not as user code is watched asking it
 from torch.fx.immutable_collections import immutable_list
 
+from monograph.abstract.aliasing import BEGINS_HISTORY
 from monograph.abstract.differentiability import end_histories
 from monograph.abstract.layout_origin import questions_behind
 from monograph.abstract.symbols import to_python, to_sym
@@ -460,13 +461,11 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         if op.writes_out and self._resizes(args, outputs, result):
             return self.call(op.overload, args, kwargs)
         node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
-        for tensors in targets.values():
-            for tensor in tensors:
-                self._written(tensor, op, result, node)
+        for tensor in itertools.chain(*targets.values()):
+            self._written(tensor, op, result, node)
         if len(outputs) == 1 and outputs[0]:
             tensor = outputs[0][0]
-            tensor.node = node
-            node.meta["val"] = tensor
+            tensor.node, node.meta["val"] = node, tensor
             return tensor
         if op.returned_arguments:
             return self._wrap_outputs(op, outputs, result, node)
@@ -529,23 +528,24 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
                     self.region.before_write(tensor)
                 self._note_write(tensor)
 
-    def _note_write(self, tensor: AbstractTensor) -> None:
-        """The tensor's storage has other data from here on.
+    def _note_write(self, tensor: AbstractTensor, *, is_data: bool = True) -> None:
+        """The tensor's storage has other data from here on, or the tensor another history.
 
         Raises: write-after-branch, mutated-constant.
         """
         root = tensor.storage_root
         if self.known_aliases is not None:
             self.known_aliases.check_write(root)
+        if not is_data:
+            return
         self.count_write(root)
-        node = self.writer.placeholder_of.get(id(root))
-        if node is not None:
+        if (node := self.writer.placeholder_of.get(id(root))) is not None:
             if node in self.writer.constant_of:
                 raise problem("mutated-constant", name=self.writer.attribute_of(node))
             self.mutated[node.name] = root
 
     def _written(self, tensor: AbstractTensor, op: Operator, result: Any, node: Node) -> None:
-        self._note_write(tensor)
+        self._note_write(tensor, is_data=op.overload is not BEGINS_HISTORY)
         self.lineage.written(tensor, node, followed=self._requires_grad and is_grad_enabled())
         if op.inplace_view:
             self.retype(tensor, result, node)
