@@ -19,7 +19,11 @@ FORM = Form(
     "text", plain, monograph.Dim, lambda program: Texted(program).module(), refusals=REFUSALS
 )
 
-KNOWN_OF_TEXTS = {("BufferWithGradient", "thrice")}
+KNOWN_OF_TEXTS = {
+    ("BufferWithGradient", "thrice"),
+    ("WrittenThroughAView", "leaf"),
+    ("WrittenThroughAView", "plain"),
+}
 """Calls that go on through the history of a buffer, which the text leaves where it began."""
 
 

@@ -10,7 +10,7 @@ loop-raises           error, loop="while"                        DataDependentEr
 loop-leaves           how, loop="while"                          DataDependentError
 list-grown            use                                        UnsupportedError
 write-after-branch    kind="tensor", name=""                     SideEffectError
-branch-returns        after="if"                                 SideEffectError
+branch-returns        after="if", lies=False                     SideEffectError
 branch-decides        what                                       DataDependentError
 branch-value-outside  tensor="", operator=""                     UnsupportedError
 operator-arguments    operator, reason, help=""                  UnsupportedError

@@ -19,7 +19,7 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.host.decompositions import composite_formula, core_formulas
-from monograph.host.overloads import aten, prims
+from monograph.host.overloads import aten, present, prims
 from monograph.integers import eq, known
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from monograph.host.operator_types import OpOverload
 
 
-_RECURRENT: tuple[tuple[OpOverload, int], ...] = tuple(
-    (getattr(getattr(aten, name), kind), n_sizes)
+_RECURRENT: dict[OpOverload, int] = {
+    getattr(getattr(aten, name), kind): n_sizes
     for n_sizes, kind in enumerate(("input", "data"))
     for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")
-)
+}
 """Of batches, and of packed sequences, whose sizes are given beside the data."""
 
 
@@ -207,8 +207,8 @@ def _slowest_first(given: TensorType) -> list[int]:
 
 
 CORRECTIONS: dict[Any, Callable[..., Any]] = {
-    **{overload: _recurrent(overload, n_sizes) for overload, n_sizes in _RECURRENT},
-    **{overload: _outside(overload, *what) for overload, what in _OUTSIDE.items()},
+    **{overload: _recurrent(overload, _RECURRENT[overload]) for overload in present(_RECURRENT)},
+    **{overload: _outside(overload, *_OUTSIDE[overload]) for overload in present(_OUTSIDE)},
     aten.std.correction: _std,
     aten.std_mean.correction: _std_mean,
     aten._scaled_dot_product_flash_attention_for_cpu.default: _flash,

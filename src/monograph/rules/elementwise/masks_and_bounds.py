@@ -244,8 +244,7 @@ def pow(x: Number, exponent: TensorType) -> TensorType:
 @rule(aten.ldexp.Tensor)
 def ldexp(x: TensorType, other: TensorType) -> TensorType:
     """ldexp([*a], [*b]) -> [*broadcast(a, b)], which lies as `x * 2.0 ** other`."""
-    powers = pow(2.0, other)
-    return elementwise((x, powers), result_dtype((x, powers)))
+    return elementwise((x, pow(2.0, other)), float_dtype(result_dtype((x, other))))
 
 
 @rule(aten.float_power.Scalar)
