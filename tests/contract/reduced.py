@@ -645,3 +645,15 @@ def parts_in_either_order(x, y):
     if x.sum() > 0:
         parts = [parts[1], parts[0]]
     return tuple(parts)
+
+
+@probe("layout", two, calls=OTHERS, refused=("branch-writes", "data-dependent-branch"))
+def written_where_memory_was_taken_over(x, y):
+    """Two tensors in one memory, by `set_`, are not two copies on a side."""
+    z = x.clone()
+    z.set_(y)
+    rows = y.view(-1)
+    if rows.sum() > -1e6:
+        z.add_(1)
+        rows.mul_(2)
+    return z * 1

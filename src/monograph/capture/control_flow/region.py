@@ -264,6 +264,8 @@ class Region:
         root = tensor.storage_root
         if followed and tensor.tensor_type.requires_grad and _is_of_leaf(self.recorder, root):
             raise self._refused(root, "PyTorch lets nobody write to a leaf that requires gradients")
+        if any(root is each for each in self.recorder.lineage.joined):
+            raise self._refused(root, "it shares memory with another, by Tensor.set_")
         if not self.is_outside(root):
             if tensor is root or not self.is_outside(tensor):
                 return

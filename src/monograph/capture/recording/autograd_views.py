@@ -57,7 +57,7 @@ class Lineage:
     __slots__ = (
         *("_apart", "_bases", "_beside", "_by_base", "_by_layout", "_doubted", "_followed"),
         "_names",
-        *("_views", "_writes", "n_writes", "taken_over"),
+        *("_views", "_writes", "joined", "n_writes", "taken_over"),
     )
 
     def __init__(self) -> None:
@@ -74,6 +74,8 @@ class Lineage:
         self._views: dict[int, list[AbstractTensor]] = {}
         self._writes: dict[int, list[Node]] = {}
         self.n_writes = 0
+        self.joined: list[AbstractTensor] = []
+        """Tensors that lie in one memory by `set_`, although each is noted to have its own."""
         self.taken_over: list[tuple[Node, Memory, Memory]] = []
         """Nodes that copy what a tensor has in common with another from then on."""
         self._followed: tuple[int, set[Node]] = (0, set())
@@ -185,6 +187,9 @@ class Lineage:
     def written(self, tensor: AbstractTensor, node: Node, *, followed: bool) -> None:
         """A node writes to a tensor; `followed` tells whether autograd follows what is written."""
         root = tensor.storage_root
+        if node.target is torch.ops.aten.set_.source_Tensor:
+            source: Any = node.args[1]
+            self.joined += [root, source.meta["val"].storage_root]
         if node.target is not BEGINS_HISTORY:
             for each in self._apart.get(id(root), (root, ()))[1]:
                 each.target = torch.ops.aten.data.default
