@@ -657,3 +657,12 @@ def written_where_memory_was_taken_over(x, y):
         z.add_(1)
         rows.mul_(2)
     return z * 1
+
+
+@probe("layout", two, calls=OTHERS, refused=("branch-returns", "specialized-value"))
+def strides_of_the_last_round(x, y):
+    """A part with gaps of what is carried on, too."""
+    for _ in range(int((x > 0).sum().clamp(1, 3))):
+        y = torch.zeros_like(y)
+        part = y[..., ::2]
+    return part

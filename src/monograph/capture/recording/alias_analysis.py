@@ -120,10 +120,14 @@ class AliasAnalysis:
                 self.differ("requires_grad", result.node)
             if not _lie_alike(one, t) or self.is_ambiguous("layout", value):
                 self.differ("layout", result.node)
-            root = value.storage_root
-            if not _have_same_strides(one, t) or id(root) in self._laid:
-                refusal = problem("branch-returns", after=after, lies=True)
-                self._laid[id(result.storage_root)] = (result.storage_root, refusal)
+            self.note_strides(value, result, after)
+
+    def note_strides(self, value: AbstractTensor, result: AbstractTensor, after: str) -> None:
+        """Note a result that lies otherwise than what it stands for: no program returns it."""
+        is_same = _have_same_strides(value.tensor_type, result.tensor_type)
+        if not is_same or id(value.storage_root) in self._laid:
+            refusal = problem("branch-returns", after=after, lies=True)
+            self._laid[id(result.storage_root)] = (result.storage_root, refusal)
 
     def _note_origin(self, key: Any) -> None:
         if self.origin is not None:

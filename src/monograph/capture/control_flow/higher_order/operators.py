@@ -349,7 +349,18 @@ def while_loop(
         each if isinstance(each, TensorType) else fresh(label_of(recorder), None, None)
         for each in loop.types
     ]
-    return unflatten(take_results(recorder, node, types), spec)
+    results = take_results(recorder, node, types)
+    _note_copies(recorder, returned[:n_staying], outputs, results)
+    return unflatten(results, spec)
+
+
+def _note_copies(
+    recorder: Recorder, given: Sequence[Any], taken: Sequence[Any], results: Sequence[Any]
+) -> None:
+    """What a step gives may be copied to a tensor without the gaps that eager code's has."""
+    for value, copy, result in zip(given, taken, results, strict=False):
+        if value is not copy and isinstance(value, AbstractTensor):
+            recorder.aliases.note_strides(value, result, "loop")
 
 
 def _answer(asked: Region, name: str) -> Any:
@@ -423,7 +434,9 @@ def scan(
             tuple(lifted),
         ),
     )
-    return _stacked_results(name, leaves, spec, take_results(recorder, node, types))
+    results = take_results(recorder, node, types)
+    _note_copies(recorder, leaves[:n_staying], outputs, results)
+    return _stacked_results(name, leaves, spec, results)
 
 
 def associative_scan(
