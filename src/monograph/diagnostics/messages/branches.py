@@ -223,10 +223,10 @@ def branch_returns(*, after: str = "if", lies: bool = False) -> Text:
     if lies:
         word = "loop" if after == "loop" else f"`{after}`"
         return Text(
-            headline=f"data decide what strides the result of this {word} has, which callers get",
-            label="decides it",
-            notes=("a tensor with gaps is one way's, and a graph returns a copy without any",),
-            helps=("return a contiguous tensor on either side, by Tensor.contiguous",),
+            headline=f"callers get the result of this {word}, whose strides a graph cannot keep",
+            label="gives it",
+            notes=("on one way it has gaps in memory, and a graph returns a copy without any",),
+            helps=("return a contiguous tensor, by Tensor.contiguous",),
         )
     notes = ("callers who change one of them would not see it in the other",)
     if after == "loop":
