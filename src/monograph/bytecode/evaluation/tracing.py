@@ -266,7 +266,7 @@ def begin(*, warns: bool = True) -> None:
     """Take the trace function of the thread off; `warns`, of tools that will miss lines."""
     _THREAD.depth += 1
     if _MONITORING is not None and warns and _THREAD.depth == 1:
-        _warn_tools_of(_MONITORING)
+        _meet_tools_of(_MONITORING)
     function: Any = sys.gettrace()
     if function is None or function is _silent or _THREAD.depth > 1:
         return
@@ -329,9 +329,7 @@ def call_debugger(
     def set_trace(debugger: Any, caller: Any = None, *rest: Any) -> Any:
         if caller is None or _is_ours(caller.f_code):
             caller = _shown(frame)
-            if getattr(debugger, "monitoring_tracer", None) is not None:
-                debugger.stop_trace()  # from 3.14 on it listens to events, which we have none of
-                debugger.monitoring_tracer, debugger.backend = None, "settrace"
+            _use_trace_function(debugger)
         return start(debugger, caller, *rest)
 
     kind.set_trace = set_trace
@@ -373,10 +371,36 @@ def _tell(view: Any, function: Any, event: str, argument: Any) -> Any:
         _THREAD.is_telling = False
 
 
-def _warn_tools_of(monitoring: Any) -> None:
+def _meet_tools_of(monitoring: Any) -> None:
+    """Have a debugger of the standard library hear by a trace function; warn of other tools."""
+    debugger = _listening_debugger(monitoring)
+    if debugger is not None:
+        _use_trace_function(debugger)
+        debugger.start_trace()
     for tool in (monitoring.DEBUGGER_ID, monitoring.COVERAGE_ID):
         if name := monitoring.get_tool(tool):
             _warn(name)
+
+
+def _listening_debugger(monitoring: Any) -> Any:
+    """The debugger that hears of events by `bdb`'s listener, which Python 3.14 brought."""
+    listener: Any = getattr(bdb, "_MonitoringTracer", None)
+    if listener is None or sys.gettrace() is not None:
+        return None
+    place = (monitoring.DEBUGGER_ID, monitoring.events.PY_START)
+    callback = monitoring.register_callback(*place, None)
+    monitoring.register_callback(*place, callback)
+    heard = getattr(getattr(callback, "__wrapped__", None), "__self__", None)
+    if not isinstance(heard, listener):
+        return None
+    return getattr(getattr(heard, "_tracefunc", None), "__self__", None)
+
+
+def _use_trace_function(debugger: Any) -> None:
+    """Have a debugger hear by a trace function: interpreted code makes no events of Python's."""
+    if getattr(debugger, "monitoring_tracer", None) is not None:
+        debugger.stop_trace()
+        debugger.monitoring_tracer, debugger.backend = None, "settrace"
 
 
 def _warn(name: str) -> None:
