@@ -25,8 +25,10 @@ def test_equal_to_eager(name):
     graphs = sum(sum(table.graphs) for table in optimizer.tables)
     places = {place for table in optimizer.tables for _, place in table.breaks}
     expected = COUNTS[name][:2]
-    if name == "warnings_are_given" and sys.version_info >= (3, 14):
-        expected[1] = 7  # catch_warnings takes a lock there, and sets more of the module
+    if sys.version_info >= (3, 14):
+        # catch_warnings takes a lock there, and sets more; a condition of `while` stands once.
+        other = {"warnings_are_given": [expected[0], 7], "loop_on_data": [7, 1]}
+        expected = other.get(name, expected)
     assert [graphs, len(places)] == expected
 
 
