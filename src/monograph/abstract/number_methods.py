@@ -233,7 +233,7 @@ _TORCHS: Final = frozenset(
         *("__str__", "__init__", "__new__", "__init_subclass__", "__subclasshook__"),
         *("__class__", "__delattr__", "__dir__", "__doc__", "__getattribute__", "__getstate__"),
         *("__reduce__", "__reduce_ex__", "__setattr__"),
-        *("__getformat__", "__getnewargs__", "from_bytes", "fromhex"),
+        *("__getformat__", "__getnewargs__", "from_bytes", "from_number", "fromhex"),
     }
 )
 """Those that ask the node, or nothing of the number: what any object has, and class methods."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from monograph.diagnostics.code_origin import standard_part
 
@@ -332,6 +332,7 @@ def place(spot: Frame | Place) -> Place:
     if isinstance(spot, Place):
         return spot
     code, lasti, line = spot
+    _keep_typed_source(code)
     function = code.co_qualname.rpartition("<locals>.")[2]
     positions = next(islice(code.co_positions(), max(lasti, 0) // 2, None), None)
     if positions is None or positions[0] is None or positions[0] != line:
@@ -348,6 +349,17 @@ def place(spot: Frame | Place) -> Place:
     )
 
 
+def _keep_typed_source(code: CodeType) -> None:
+    """Have `linecache` know by name what was typed or given with `-c`, as before Python 3.14."""
+    file = code.co_filename
+    source_of: Any = getattr(linecache, "_getlines_from_code", None)
+    if source_of is None or not file.startswith("<") or file in linecache.cache:
+        return
+    lines: list[str] = source_of(code)
+    if lines:
+        linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
+
+
 def _characters(file: str, line: int, column_bytes: int | None) -> int | None:
     """Turn a column in UTF-8 bytes, as code objects keep it, into one in characters."""
     if column_bytes is None:
@@ -360,6 +372,7 @@ def _characters(file: str, line: int, column_bytes: int | None) -> int | None:
 
 def _traceback_lines(frame: Frame) -> str:
     code = frame.code
+    _keep_typed_source(code)
     head = f'  File "{code.co_filename}", line {frame.line}, in {code.co_name}\n'
     source = linecache.getline(code.co_filename, frame.line).strip()
     return f"{head}    {source}\n" if source else head

@@ -11,6 +11,7 @@ import sys
 import traceback
 from pathlib import Path
 
+import pytest
 import torch
 
 from monograph.diagnostics import Frame, FrameFilter, Place, frames, place, user_frames
@@ -232,3 +233,20 @@ def test_a_filter_from_before_torch_was_imported_is_not_used_after(monkeypatch):
     monkeypatch.setattr(known, "_roots", known._roots._replace(torch=None))
     monkeypatch.setitem(sys.modules, "torch", sys)
     assert not known.is_of_use()
+
+
+TYPED = """
+import torch, monograph
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.register_hook(print)
+monograph.export(Model(), (torch.ones(2, requires_grad=True),))
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="Python keeps no source of -c before 3.13")
+def test_what_is_given_with_c_has_its_lines() -> None:
+    """Python keeps what is typed, or given with `-c`, by its code; from 3.14 on not by its name."""
+    command = [sys.executable, "-c", TYPED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert " 5 | return x.register_hook(print)" in done.stderr

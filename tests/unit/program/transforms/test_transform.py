@@ -197,7 +197,7 @@ def test_the_contract_asks_nothing_of_state_that_is_gone():
         assert_close(each.module()(torch.zeros(4), torch.ones(4)), torch.full((1,), 2.0))
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is")
 def test_zeros_without_memory_are_no_constants():
     """What autograd takes for zero has no elements that could be kept."""
 
