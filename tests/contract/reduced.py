@@ -666,3 +666,25 @@ def strides_of_the_last_round(x, y):
         y = torch.zeros_like(y)
         part = y[..., ::2]
     return part
+
+
+@probe("layout", two, calls=OTHERS | {"large": lambda: two(20, 30)}, shapes=every_size)
+def resized_on_one_side(x, y):
+    """What one side writes to has other sizes after the other."""
+    if x.numel() <= 100:
+        x = x * 2
+        y.mul_(2)
+    else:
+        y.resize_(2)
+    return x.narrow(0, 0, 1)
+
+
+@probe("layout", two, calls=OTHERS, refused=("gradient-in-forward", "data-dependent-branch"))
+def unused_on_one_side(x, y):
+    """A view that a side takes, in inference mode, and nobody needs."""
+    with torch.inference_mode():
+        v = y.float()
+        w = y.sum()
+    if y.sum().item() > w:
+        v.reshape(-1)
+    return x * 2

@@ -266,14 +266,15 @@ class Region:
             raise self._refused(root, "PyTorch lets nobody write to a leaf that requires gradients")
         if any(root is each for each in self.recorder.lineage.joined):
             raise self._refused(root, "it shares memory with another, by Tensor.set_")
-        if not self.is_outside(root):
+        is_copied = not self.is_outside(root)
+        if not keeps_shape and (not is_copied or self.stands_in(tensor)):
+            raise self._refused(root, "its shape changes")
+        if is_copied:
             if tensor is root or not self.is_outside(tensor):
                 return
             if self.stands_in(tensor):
                 raise self._refused(root, "it is a view of a tensor that was copied before")
             raise _copy_needed(self, tensor)
-        if not keeps_shape:
-            raise self._refused(root, "its shape changes")
         if not is_dense(root.tensor_type):
             raise self._refused(root, "its elements do not lie one beside the other")
         raise _copy_needed(self, tensor)

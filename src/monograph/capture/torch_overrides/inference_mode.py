@@ -30,7 +30,9 @@ def inference_results(recorder: Recorder, leaves: tuple[OutputLeaf, ...]) -> tup
         to outside of inference mode, as PyTorch refuses).
     """
     for node in recorder.operations:
-        if not is_removed(node) and not node.meta.get(MARK):
+        if is_removed(node):
+            continue
+        if not node.meta.get(MARK):
             _check_outside(recorder, node)
         made = node.meta.get("val")
         if node.graph is not recorder.writer.graph and isinstance(made, AbstractTensor):
