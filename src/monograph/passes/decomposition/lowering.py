@@ -318,8 +318,10 @@ class Lowering:
         formula = self.table.get(overload)
         if overload in PARTS and may_be_conjugate(args[0]):
             formula = None
-        if source is not None and overload in HISTORY_OF_NOTHING:
-            formula = None if self.history.may_have(args[0]) else formula
+        has_history = overload in HISTORY_OF_NOTHING and self.history.may_have(args[0])
+        if source is not None and formula is not None and has_history:
+            self.cache.static.reasons[str(overload)] = "its formula makes no gradient of zero"
+            formula = None
         if formula is not None:
             table = aliasing_of(overload)
             is_seen = source in self.returned
