@@ -58,6 +58,33 @@ def test_there_are_sixty():
     assert len(PROGRAMS) >= 60
 
 
+def _rows_added(x, y):
+    """Without rows it is `y` itself."""
+    for row in y:
+        y = y + row.sum()
+    return y.detach_()
+
+
+def _on_one_side(x, y):
+    if x.sum() > 0:
+        y = y * 2
+    return y.detach_()
+
+
+@pytest.mark.parametrize("forward", [_rows_added, _on_one_side])
+def test_what_may_be_an_input_is_not_changed_in_a_copy(forward):
+    """A loop or a branch may give what it is given: the caller's tensor is to be changed, too."""
+    module = type("Module", (nn.Module,), {"forward": staticmethod(forward)})()
+    auto = monograph.Dim.AUTO
+    x, y = torch.ones(3), torch.randn(4, 2)
+    program = monograph.export(module, (x, y.clone()), dynamic_shapes=({}, {0: auto}))
+    given = torch.randn(0, 2) if forward is _rows_added else y.clone()
+    assert program.module()(-x, given) is given
+    with pytest.raises(monograph.MonographError, match="an input") as caught:
+        program.run_decompositions()
+    assert caught.value.diagnostic.name == "not-functional"
+
+
 def test_a_parameter_written_twice_is_refused():
     """Between two writes there is a value whose gradient a graph of values loses."""
 

@@ -15,6 +15,7 @@ from monograph.abstract.layout_origin import CONTIGUOUS, layout_sources
 from monograph.abstract.randomness import is_random
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
+from monograph.host.operator_types import HigherOrderOperator
 from monograph.host.overloads import aten
 from monograph.integers import ge, known, require
 from monograph.passes.decomposition.arguments import as_called
@@ -39,6 +40,7 @@ from monograph.passes.functionalization.views import (
     lies_in_rows,
     makes_anew,
 )
+from monograph.passes.functionalization.writes import is_tensor_node
 from monograph.passes.graph_builder import tensor_type
 
 if TYPE_CHECKING:
@@ -460,16 +462,35 @@ def _check_one_name(lowering: Lowering, op: Operator, call: Node) -> None:
     Raises: not-functional.
     """
     held: Any = call.args[0]
-    first = _objects(held)[-1]
-    if first.op == "placeholder":
-        raise not_functional(lowering, op, "it may reshape an input")
+    owners = _owners(held)
+    if any(each.op == "placeholder" for each in owners):
+        raise not_functional(lowering, op, "it may reshape or detach an input")
     is_later = False
     for node in call.graph.nodes:
         is_later |= node is call
         others = node.all_input_nodes if is_later and node is not call else ()
         for each in others:
-            if each is not call and call not in (found := _objects(each)) and first in found:
+            if each is call or call in (found := _objects(each)):
+                continue
+            if any(owner in found for owner in owners):
                 raise not_functional(lowering, op, f"it reshapes `{each}`, which is used later")
+
+
+def _owners(node: Node) -> list[Node]:
+    """The first values that it may be the same tensor as: a branch or loop may give its operands.
+
+    Those are taken for possible that have its dtype and rank.
+    """
+    first = _objects(node)[-1]
+    call = first.args[0] if first.target is getitem else None
+    if not isinstance(call, Node) or not isinstance(call.target, HigherOrderOperator):
+        return [first]
+    t, found = tensor_type(first), [first]
+    for each in filter(is_tensor_node, call.all_input_nodes):
+        other = tensor_type(each)
+        if (other.dtype, other.rank) == (t.dtype, t.rank):
+            found += _owners(each)
+    return found
 
 
 def _objects(node: Node) -> list[Node]:
