@@ -688,3 +688,14 @@ def unused_on_one_side(x, y):
     if y.sum().item() > w:
         v.reshape(-1)
     return x * 2
+
+
+def six():
+    """A vector."""
+    return (torch.randn(6),)
+
+
+@probe("layout", six, calls={"gapped": lambda: (torch.randn(12)[::2],)})
+def scattered_into_gaps(x):
+    """What a part is written into keeps the gaps of the argument, in one dimension too."""
+    return x.select_scatter(torch.zeros(()), 0, 1).is_contiguous(), x.slice_scatter(x[:2], 0, 0, 2)

@@ -71,17 +71,22 @@ def _on_one_side(x, y):
     return y.detach_()
 
 
-@pytest.mark.parametrize("forward", [_rows_added, _on_one_side])
+def _dropped(x, y):
+    """Without elements it is `y` itself."""
+    return nn.functional.dropout(y, 1.0).unsqueeze_(0)
+
+
+@pytest.mark.parametrize("forward", [_rows_added, _on_one_side, _dropped])
 def test_what_may_be_an_input_is_not_changed_in_a_copy(forward):
     """A loop or a branch may give what it is given: the caller's tensor is to be changed, too."""
     module = type("Module", (nn.Module,), {"forward": staticmethod(forward)})()
     auto = monograph.Dim.AUTO
     x, y = torch.ones(3), torch.randn(4, 2)
     program = monograph.export(module, (x, y.clone()), dynamic_shapes=({}, {0: auto}))
-    given = torch.randn(0, 2) if forward is _rows_added else y.clone()
+    given = y.clone() if forward is _on_one_side else torch.randn(0, 2)
     assert program.module()(-x, given) is given
     with pytest.raises(monograph.MonographError, match="an input") as caught:
-        program.run_decompositions()
+        program.run_decompositions({})
     assert caught.value.diagnostic.name == "not-functional"
 
 

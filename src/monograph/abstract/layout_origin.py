@@ -45,8 +45,13 @@ CONTIGUOUS: Final = frozenset(
 
 IN_FORMATS: Final = frozenset({"cat", "concat", "concatenate", "stack"})
 """Operators whose results are contiguous, but for formats of memory in 4 and 5 dimensions."""
-GAPPED: Final = frozenset({"empty_permuted", "empty_strided", "new_empty_strided"})
-"""Operators that are told the strides of what they make."""
+GAPPED: Final = frozenset(
+    {
+        *("empty_permuted", "empty_strided", "new_empty_strided"),
+        *("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice_scatter"),
+    }
+)
+"""Operators that are told the strides of what they make, or take those of their argument."""
 _MOVED: Final = frozenset({"resize_", "resize_as_", "set_"})
 """Operators that change where a tensor lies."""
 _VIEWS_OR_ROWS: Final = frozenset({"contiguous", "flatten", "ravel", "reshape", "reshape_as"})

@@ -15,7 +15,7 @@ from monograph.abstract.layout_origin import CONTIGUOUS, layout_sources
 from monograph.abstract.randomness import is_random
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
-from monograph.host.operator_types import HigherOrderOperator
+from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.host.overloads import aten
 from monograph.integers import ge, known, require
 from monograph.passes.decomposition.arguments import as_called
@@ -46,7 +46,6 @@ from monograph.passes.graph_builder import tensor_type
 if TYPE_CHECKING:
     from monograph.capture.recording.operators import Operator
     from monograph.diagnostics import MonographError
-    from monograph.host.operator_types import OpOverload
     from monograph.passes.decomposition.lowering import Lowering
 
 
@@ -477,16 +476,20 @@ def _check_one_name(lowering: Lowering, op: Operator, call: Node) -> None:
 
 
 def _owners(node: Node) -> list[Node]:
-    """The first values that it may be the same tensor as: a branch or loop may give its operands.
+    """The first values that it may be the same tensor as.
 
-    Those are taken for possible that have its dtype and rank.
+    A branch or loop may give its operands, for which those of its dtype and rank are taken; what
+    drops elements gives its argument where that has none.
     """
     first = _objects(node)[-1]
-    call = first.args[0] if first.target is getitem else None
-    if not isinstance(call, Node) or not isinstance(call.target, HigherOrderOperator):
-        return [first]
-    t, found = tensor_type(first), [first]
-    for each in filter(is_tensor_node, call.all_input_nodes):
+    call: Any = first.args[0] if first.target is getitem else first
+    t, given = tensor_type(first), []
+    if isinstance(call.target, HigherOrderOperator):
+        given = [each for each in call.all_input_nodes if is_tensor_node(each)]
+    elif isinstance(call.target, OpOverload) and aliasing_of(call.target).is_dropout:
+        given = call.all_input_nodes if known(ge(t.numel(), 1)) is not True else []
+    found = [first]
+    for each in given:
         other = tensor_type(each)
         if (other.dtype, other.rank) == (t.dtype, t.rank):
             found += _owners(each)
