@@ -435,6 +435,32 @@ def do_while(x):
 
 
 @branching(UP, DOWN, torch.full((3,), 50.0))
+def sides_that_come_to_a_loop(x):
+    """One of two sides jumps to where every round begins."""
+    if x.sum() > 0:
+        x = x * 0.75
+    else:
+        x = x.cos()
+    while True:
+        x = x * 0.75
+        if x.sum() < 5:
+            break
+    return x
+
+
+@branching(UP, DOWN, torch.full((3,), 50.0))
+def sides_that_come_to_a_test(x):
+    """From Python 3.14 on that is where the condition is asked."""
+    if x.sum() > 0:
+        x = x * 0.75
+    else:
+        x = x.cos()
+    while x.sum() > 5:
+        x = x * 0.75
+    return x
+
+
+@branching(UP, DOWN, torch.full((3,), 50.0))
 def counted(x):
     """An integer counts rounds, a float shrinks, a truth flips."""
     n, step, on = 0, 1.0, False

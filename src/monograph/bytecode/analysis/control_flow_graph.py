@@ -163,12 +163,13 @@ def _lines_of(decoded: Instructions) -> Iterable[tuple[int, int | None]]:
 def _label(decoded: Instructions, index: int, lines: dict[int, int | None]) -> Any:
     """What an instruction does by itself; conditional jumps are alike whichever way they jump.
 
-    So are jumps to one place: 3.12 writes the way back of a `for` once for each way that ends so.
+    So are jumps back to one place: 3.12 writes the way back of a `for` once for each way that ends
+    so. One that comes to a loop is none of them, or it would belong to the loop.
     """
     name, argument, offset = decoded.body[index]
     handler, line = decoded.handlers[index], lines.get(offset)
     if name == "JUMP":
-        return (name, handler)
+        return (name, handler, _threaded(decoded, argument) <= index)
     if name in _EITHER:
         return ("if", handler, line)
     if name in JUMPS:
