@@ -36,7 +36,7 @@ from monograph.capture.restart import Restart
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_targets import LoopTest
@@ -99,6 +99,10 @@ class CarriedState:
         """The tensors that each of those may be one with."""
         self.born: dict[Path, Any] = {}
         """Variables that an iteration assigns first, with what it made of them last."""
+        self.begun = {id(each): (each, [*items_of(each)]) for each in _containers(self.values)}
+        """The lists and dicts among the values, with what they held before the loop."""
+        self.written: set[int] = set()
+        """Those that iterations write to, by identity: they hold what the last one left."""
 
     def _live(self, frame: InterpreterFrame) -> list[Any]:
         live = self.test.live
@@ -125,8 +129,37 @@ class CarriedState:
                 for (path, last), value in zip(self.born.items(), born, strict=True)
             }
         known |= self.texts | {path: known[first] for path, first in self.same.items()}
-        values = [rebuilt(value, (n,), known) for n, value in enumerate(self.values)]
+        values = [
+            rebuilt(value, (n,), known, self._refilled) for n, value in enumerate(self.values)
+        ]
         return values[: self.n_stack], values[self.n_stack :]
+
+    def _refilled(self, container: Any, items: list[Any]) -> bool:
+        """Put these into a container that iterations write to, as all see who hold it."""
+        if id(container) in self.written:
+            self.recorder.scopes.tell(container)
+            _refill(container, items)
+        return id(container) in self.written
+
+    def put_back(self) -> None:
+        """Let containers that iterations write to hold what they held before the loop."""
+        for each in self.written:
+            _refill(*self.begun[each])
+
+    def _note_written(self, values: Sequence[Any]) -> None:
+        """Find the containers that an iteration wrote to, which ended with these values.
+
+        Raises: loop-carry-changes (it is another object, too, by the same name).
+        """
+        for n, (before, value) in enumerate(zip(self.values, values, strict=True)):
+            for one, other in _side_by_side(before, value):
+                now, was = [*items_of(one)], self.begun.get(id(one), (one, [*items_of(one)]))[1]
+                is_written = len(now) == len(was) and not all(map(_stays, was, now))
+                if one is other and is_written:
+                    self.written.add(id(one))
+                elif one is not other and (is_written or id(one) in self.written):
+                    text = "a list or dict that is written to"
+                    raise self._changed(self.names[n], "another object", text)
 
     def ended(self, frame: InterpreterFrame) -> tuple[list[Any], list[Any]]:
         """What an iteration that ended there carries into the next, and what it gave birth to.
@@ -134,6 +167,7 @@ class CarriedState:
         Raises: Restart, loop-carry-changes.
         """
         values = [*frame.stack, *self._live(frame)]
+        self._note_written(values)
         for n, (before, value) in enumerate(zip(self.values, values, strict=True)):
             slot = n - self.n_stack  # on the stack: what an inlined comprehension put aside
             is_last = self.makes_last and _is_carriable(value)
@@ -147,6 +181,7 @@ class CarriedState:
             raise Restart("carry")
         self._find_more(ended)
         self.made = [_as_tensor(ended[path].value) for path in self.carried]
+        self.put_back()
         return self.made, [_as_tensor(ended[path].value) for path in self.born]
 
     def note_shared(self, others: Sequence[Any] = ()) -> list[list[Any]]:
@@ -263,16 +298,51 @@ def _shape_of(container: Any) -> Any:
     return f"{type(container).__name__} {keys}"
 
 
-def rebuilt(value: Any, path: Path, known: dict[Path, Any]) -> Any:
-    """The value with what is carried in its place; the same object where nothing in it is."""
+def rebuilt(
+    value: Any,
+    path: Path,
+    known: dict[Path, Any],
+    refilled: Callable[[Any, list[Any]], bool] = lambda *_: False,
+) -> Any:
+    """The value with what is carried in its place; the same object where nothing in it is.
+
+    So is a container that says to be `refilled` with its items.
+    """
     if path in known:
         return known[path]
     if type(value) not in CONTAINERS:
         return value
-    items = [rebuilt(item, (*path, n), known) for n, item in enumerate(items_of(value))]
-    if all(map(operator.is_, items, items_of(value))):
+    items = [rebuilt(item, (*path, n), known, refilled) for n, item in enumerate(items_of(value))]
+    if all(map(operator.is_, items, items_of(value))) or refilled(value, items):
         return value
     return dict(zip(value, items, strict=True)) if isinstance(value, dict) else type(value)(items)
+
+
+def _containers(values: Iterable[Any]) -> Iterator[Any]:
+    """The lists and dicts among values, and in these."""
+    for value in values:
+        if type(value) in CONTAINERS:
+            if type(value) is not tuple:
+                yield value
+            yield from _containers(items_of(value))
+
+
+def _side_by_side(before: Any, after: Any) -> Iterator[tuple[Any, Any]]:
+    """The lists and dicts in a value, each with what stands in its place in another."""
+    if type(before) in CONTAINERS:
+        if type(before) is not tuple:
+            yield before, after
+        others = items_of(after) if type(after) is type(before) else ()
+        for one, other in zip(items_of(before), others, strict=False):
+            yield from _side_by_side(one, other)
+
+
+def _refill(container: Any, items: Sequence[Any]) -> None:
+    """Let a list, or a dict by its keys in order, hold other items."""
+    if isinstance(container, dict):
+        container.update(zip([*container], items, strict=True))
+    else:
+        container[:] = items
 
 
 def _made_anew(before: Any, after: Any) -> Iterator[Any]:

@@ -180,6 +180,7 @@ class _WhileCapture(LoopCapture[list[Any]]):
         returned, more = self.exits.ended(end)
         if end.kind == "returned" and not end.frame.leavings:
             going, values = returned.logical_not(), given[:n_carried]
+            self.carrying.put_back()
         else:
             is_out = len(end.frame.stack) == self.carrying.n_stack  # at what the other way raises
             if is_out or type(end.frame.stack[-1]) is SymbolicIterator:  # a loop around goes on
