@@ -699,3 +699,12 @@ def six():
 def scattered_into_gaps(x):
     """What a part is written into keeps the gaps of the argument, in one dimension too."""
     return x.select_scatter(torch.zeros(()), 0, 1).is_contiguous(), x.slice_scatter(x[:2], 0, 0, 2)
+
+
+@probe(
+    "layout", two, calls={"empty": lambda: two(0, 4)}, shapes=every_size, refused=("value-read",)
+)
+def version_of_what_drops_nothing(x, y):
+    """Dropout of nothing is its argument, which was written to."""
+    y.reshape(-1).sub_(1)
+    return torch.nn.functional.dropout(y, 0.5)._version, x * 2
