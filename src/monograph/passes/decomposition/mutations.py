@@ -463,7 +463,8 @@ def _check_one_name(lowering: Lowering, op: Operator, call: Node) -> None:
     held: Any = call.args[0]
     owners = _owners(held)
     if any(each.op == "placeholder" for each in owners):
-        raise not_functional(lowering, op, "it may reshape or detach an input")
+        verb = "detach" if op.overload is aten.detach_.default else "reshape"
+        raise not_functional(lowering, op, f"it may {verb} an input")
     is_later = False
     for node in call.graph.nodes:
         is_later |= node is call
