@@ -152,14 +152,25 @@ class CarriedState:
         Raises: loop-carry-changes (it is another object, too, by the same name).
         """
         for n, (before, value) in enumerate(zip(self.values, values, strict=True)):
-            for one, other in _side_by_side(before, value):
-                now, was = [*items_of(one)], self.begun.get(id(one), (one, [*items_of(one)]))[1]
+            for one, was, other in self._side_by_side(before, value):
+                now = [*items_of(one)]
                 is_written = len(now) == len(was) and not all(map(_stays, was, now))
                 if one is other and is_written:
                     self.written.add(id(one))
                 elif one is not other and (is_written or id(one) in self.written):
                     text = "a list or dict that is written to"
                     raise self._changed(self.names[n], "another object", text)
+
+    def _side_by_side(self, before: Any, after: Any) -> Iterator[tuple[Any, list[Any], Any]]:
+        """The lists and dicts in a value, what they held, and what stands in their place after."""
+        if type(before) not in CONTAINERS:
+            return
+        was: list[Any] = [*before] if type(before) is tuple else self.begun[id(before)][1]
+        if type(before) is not tuple:
+            yield before, was, after
+        others = items_of(after) if type(after) is type(before) else ()
+        for one, other in zip(was, others, strict=False):
+            yield from self._side_by_side(one, other)
 
     def ended(self, frame: InterpreterFrame) -> tuple[list[Any], list[Any]]:
         """What an iteration that ended there carries into the next, and what it gave birth to.
@@ -325,16 +336,6 @@ def _containers(values: Iterable[Any]) -> Iterator[Any]:
             if type(value) is not tuple:
                 yield value
             yield from _containers(items_of(value))
-
-
-def _side_by_side(before: Any, after: Any) -> Iterator[tuple[Any, Any]]:
-    """The lists and dicts in a value, each with what stands in its place in another."""
-    if type(before) in CONTAINERS:
-        if type(before) is not tuple:
-            yield before, after
-        others = items_of(after) if type(after) is type(before) else ()
-        for one, other in zip(items_of(before), others, strict=False):
-            yield from _side_by_side(one, other)
 
 
 def _refill(container: Any, items: Sequence[Any]) -> None:
