@@ -708,3 +708,21 @@ def version_of_what_drops_nothing(x, y):
     """Dropout of nothing is its argument, which was written to."""
     y.reshape(-1).sub_(1)
     return torch.nn.functional.dropout(y, 0.5)._version, x * 2
+
+
+def gapped():
+    """The first has gaps, and the other decides by its size."""
+    return torch.randn(3, 8)[:, ::2], torch.randn(3, 4)
+
+
+@probe(
+    "layout",
+    gapped,
+    calls={"transposed": transposed, "rows": two, "small": lambda: (gapped()[0], torch.ones(1, 2))},
+    shapes=every_size,
+)
+def gaps_of_a_side(x, y):
+    """A part with gaps that a side gives again lies as the example does."""
+    if y.numel() > 6:
+        x = x.view(x.shape)
+    return x + 1

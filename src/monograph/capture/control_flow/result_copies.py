@@ -29,6 +29,7 @@ _STRIDED = torch.ops.aten.as_strided.default
 
 def copied_with_gaps(tensor: AbstractTensor) -> AbstractTensor:
     """A copy with the strides of a tensor that has gaps, or is expanded; gradients go through."""
+    tensor.recorder.layout_asked(tensor, "strides")
     call = tensor.recorder.call
     found = tensor
     for dim, stride in enumerate(tensor.tensor_type.stride()):
