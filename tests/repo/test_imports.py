@@ -27,7 +27,7 @@ LATE_IN_INTEROP = (
 PRIVATE = re.compile(r"_(?!_)")
 PYTHONS = {
     *("_bootstrap", "_fields", "_find_and_load", "_getframe", "_initializing", "_replace"),
-    "_schema",
+    *("_getframemodulename", "_schema"),
 }
 """Of named tuples, `sys` and `importlib`; an operator's schema has no other name."""
 WRAPPERS = (staticmethod, classmethod)
