@@ -726,3 +726,21 @@ def gaps_of_a_side(x, y):
     if y.numel() > 6:
         x = x.view(x.shape)
     return x + 1
+
+
+def gap_and_ones():
+    """The first is a part, the second decides."""
+    return torch.randn(3, 8)[:, ::2], torch.ones(2)
+
+
+@probe(
+    "layout",
+    gap_and_ones,
+    calls={"none": lambda: (gap_and_ones()[0], -torch.ones(2))},
+    refused=("outside-read", "data-dependent-branch", "specialized-value"),
+)
+def view_without_a_round(x, y):
+    """Without a round it is the part itself."""
+    for _ in range(int((y > 0).sum().clamp(0, 3))):
+        x = x.tanh()
+    return x._is_view(), y * 2

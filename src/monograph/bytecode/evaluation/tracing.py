@@ -385,7 +385,8 @@ def _meet_tools_of(monitoring: Any) -> None:
 def _listening_debugger(monitoring: Any) -> Any:
     """The debugger that hears of events by `bdb`'s listener, which Python 3.14 brought."""
     listener: Any = getattr(bdb, "_MonitoringTracer", None)
-    if listener is None or sys.gettrace() is not None:
+    tool = monitoring.get_tool(monitoring.DEBUGGER_ID)
+    if listener is None or tool is None or sys.gettrace() is not None:
         return None
     place = (monitoring.DEBUGGER_ID, monitoring.events.PY_START)
     callback = monitoring.register_callback(*place, None)

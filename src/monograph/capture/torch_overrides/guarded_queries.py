@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import torch
+from torch.fx.node import Node
 
 from monograph.abstract.aliasing import FRESH, Result, aliasing_of, results_of, source_of
 from monograph.abstract.tensor import AbstractTensor
@@ -39,14 +40,12 @@ from monograph.capture.torch_overrides.collective_order import check_collectives
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_kernel, schema_of
 from monograph.host.fx_nodes import is_removed
-from monograph.host.operator_types import OpOverload
+from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.host.overloads import aten as _aten
 from monograph.integers import ge, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from torch.fx.node import Node
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.queries.noted_answers import Subject
@@ -174,6 +173,9 @@ class _Asked(NamedTuple):
     def has_no_base(self) -> bool:
         """Whether it has memory of its own, in which no operator found another tensor's."""
         node = self.tensor.node
+        call: Any = None if node is None or not node.args else node.args[0]
+        if isinstance(call, Node) and isinstance(call.target, HigherOrderOperator):
+            return not self.recorder.aliases.is_aliased(self.tensor)  # it may be what that is given
         return node is not None and results_of(node) == FRESH
 
     def bit(self, question: str) -> bool:
