@@ -4,6 +4,7 @@ An iteration is run by a copy of the frame. What differs after it from what it b
 carried: it is recorded again with unknown values there, until nothing else differs.
 
 Law: what is not carried is the same object in every iteration, so the recorded one is every one.
+A list or dict that iterations write to stays that object, for all who hold it (decision 0087).
 Numbers are carried as tensors of one element, beside which torch's operators differentiate. What
 cannot be carried (an object made in every iteration) is refused with the variable's name.
 """
