@@ -21,7 +21,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.host.decompositions import is_composite
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
-from monograph.integers import eq, known
+from monograph.integers import eq, ge, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -421,6 +421,12 @@ def results_of(node: Node, *, lies: bool = False) -> Results:
         return table.possible
     types = given.tensor_type, made.tensor_type
     return table.results(*types, call.args, call.kwargs, lies=lies)
+
+
+def may_drop_nothing(node: Node) -> bool:
+    """Whether it is a dropout that may give its very argument, as that may have no elements."""
+    is_dropout = isinstance(node.target, OpOverload) and aliasing_of(node.target).is_dropout
+    return is_dropout and known(ge(node.meta["val"].tensor_type.numel(), 1)) is not True
 
 
 def view_chain(node: Node, within: Results | None = None, *, lies: bool = False) -> list[Node]:

@@ -266,7 +266,7 @@ def begin(*, warns: bool = True) -> None:
     """Take the trace function of the thread off; `warns`, of tools that will miss lines."""
     _THREAD.depth += 1
     if _MONITORING is not None and warns and _THREAD.depth == 1:
-        _meet_tools_of(_MONITORING)
+        _redirect_tools(_MONITORING)
     function: Any = sys.gettrace()
     if function is None or function is _silent or _THREAD.depth > 1:
         return
@@ -371,7 +371,7 @@ def _tell(view: Any, function: Any, event: str, argument: Any) -> Any:
         _THREAD.is_telling = False
 
 
-def _meet_tools_of(monitoring: Any) -> None:
+def _redirect_tools(monitoring: Any) -> None:
     """Have a debugger of the standard library hear by a trace function; warn of other tools."""
     debugger = _listening_debugger(monitoring)
     if debugger is not None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.aliasing import FRESH, Result, aliasing_of, results_of, source_of
+from monograph.abstract.aliasing import FRESH, Result, may_drop_nothing, results_of, source_of
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.branch_equivalence import decides_nothing
@@ -42,7 +42,6 @@ from monograph.host.dispatch import has_kernel, schema_of
 from monograph.host.fx_nodes import is_removed
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.host.overloads import aten as _aten
-from monograph.integers import ge, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,11 +73,8 @@ def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
     if question == "hash":
         return _check_hash(recorder, tensor)
     if question == "is_own":
-        root = tensor.storage_root
-        made = root.node is not None and root.node.op == "call_function" and root.node.target
-        # Dropout of nothing gives its argument.
-        drops = isinstance(made, OpOverload) and aliasing_of(made).is_dropout
-        if not made or (drops and known(ge(root.tensor_type.numel(), 1)) is not True):
+        root = tensor.storage_root.node
+        if root is None or root.op != "call_function" or may_drop_nothing(root):
             return False
         return recorder.answers_noted.owner(tensor) is None
     told = _Asked(recorder, tensor, question)

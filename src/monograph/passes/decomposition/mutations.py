@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.aliasing import STATISTICS, Result, aliasing_of, results_of, source_of
+from monograph.abstract.aliasing import (
+    STATISTICS,
+    Result,
+    aliasing_of,
+    may_drop_nothing,
+    results_of,
+    source_of,
+)
 from monograph.abstract.layout import is_contiguous, is_dense
 from monograph.abstract.layout_origin import CONTIGUOUS, layout_sources
 from monograph.abstract.randomness import is_random
 from monograph.diagnostics import problem
 from monograph.host.decompositions import is_composite
-from monograph.host.operator_types import HigherOrderOperator, OpOverload
+from monograph.host.operator_types import HigherOrderOperator
 from monograph.host.overloads import aten
 from monograph.integers import ge, known, require
 from monograph.passes.decomposition.arguments import as_called
@@ -46,6 +53,7 @@ from monograph.passes.graph_builder import tensor_type
 if TYPE_CHECKING:
     from monograph.capture.recording.operators import Operator
     from monograph.diagnostics import MonographError
+    from monograph.host.operator_types import OpOverload
     from monograph.passes.decomposition.lowering import Lowering
 
 
@@ -484,13 +492,9 @@ def _owners(node: Node) -> list[Node]:
     """
     first = _objects(node)[-1]
     call: Any = first.args[0] if first.target is getitem else first
-    t, given = tensor_type(first), []
-    if isinstance(call.target, HigherOrderOperator):
-        given = [each for each in call.all_input_nodes if is_tensor_node(each)]
-    elif isinstance(call.target, OpOverload) and aliasing_of(call.target).is_dropout:
-        given = call.all_input_nodes if known(ge(t.numel(), 1)) is not True else []
-    found = [first]
-    for each in given:
+    t, found = tensor_type(first), [first]
+    may_give = isinstance(call.target, HigherOrderOperator) or may_drop_nothing(first)
+    for each in filter(is_tensor_node, call.all_input_nodes if may_give else ()):
         other = tensor_type(each)
         if (other.dtype, other.rank) == (t.dtype, t.rank):
             found += _owners(each)

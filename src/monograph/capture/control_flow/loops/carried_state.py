@@ -100,8 +100,8 @@ class CarriedState:
         """The tensors that each of those may be one with."""
         self.born: dict[Path, Any] = {}
         """Variables that an iteration assigns first, with what it made of them last."""
-        self.begun = {id(each): (each, [*items_of(each)]) for each in _containers(self.values)}
-        """The lists and dicts among the values, with what they held before the loop."""
+        self.begun = {id(each): (each, each.copy()) for each in _containers(self.values)}
+        """The lists and dicts among the values, with copies of them from before the loop."""
         self.written: set[int] = set()
         """Those that iterations write to, by identity: they hold what the last one left."""
 
@@ -135,17 +135,17 @@ class CarriedState:
         ]
         return values[: self.n_stack], values[self.n_stack :]
 
-    def _refilled(self, container: Any, items: list[Any]) -> bool:
-        """Put these into a container that iterations write to, as all see who hold it."""
+    def _refilled(self, container: Any, now: Any) -> bool:
+        """Let a container that iterations write to hold what this one does, for all who hold it."""
         if id(container) in self.written:
             self.recorder.scopes.tell(container)
-            _refill(container, items)
+            refill(container, now)
         return id(container) in self.written
 
     def put_back(self) -> None:
         """Let containers that iterations write to hold what they held before the loop."""
         for each in self.written:
-            _refill(*self.begun[each])
+            refill(*self.begun[each])
 
     def _note_written(self, values: Sequence[Any]) -> None:
         """Find the containers that an iteration wrote to, which ended with these values.
@@ -166,7 +166,7 @@ class CarriedState:
         """The lists and dicts in a value, what they held, and what stands in their place after."""
         if type(before) not in CONTAINERS:
             return
-        was: list[Any] = [*before] if type(before) is tuple else self.begun[id(before)][1]
+        was = [*items_of(self.begun.get(id(before), (before, before))[1])]
         if type(before) is not tuple:
             yield before, was, after
         others = items_of(after) if type(after) is type(before) else ()
@@ -314,20 +314,21 @@ def rebuilt(
     value: Any,
     path: Path,
     known: dict[Path, Any],
-    refilled: Callable[[Any, list[Any]], bool] = lambda *_: False,
+    refilled: Callable[[Any, Any], bool] = lambda *_: False,
 ) -> Any:
     """The value with what is carried in its place; the same object where nothing in it is.
 
-    So is a container that says to be `refilled` with its items.
+    So is a container that says to be `refilled` from one with that.
     """
     if path in known:
         return known[path]
     if type(value) not in CONTAINERS:
         return value
     items = [rebuilt(item, (*path, n), known, refilled) for n, item in enumerate(items_of(value))]
-    if all(map(operator.is_, items, items_of(value))) or refilled(value, items):
+    if all(map(operator.is_, items, items_of(value))):
         return value
-    return dict(zip(value, items, strict=True)) if isinstance(value, dict) else type(value)(items)
+    made = dict(zip(value, items, strict=True)) if type(value) is dict else type(value)(items)
+    return value if refilled(value, made) else made
 
 
 def _containers(values: Iterable[Any]) -> Iterator[Any]:
@@ -339,12 +340,10 @@ def _containers(values: Iterable[Any]) -> Iterator[Any]:
             yield from _containers(items_of(value))
 
 
-def _refill(container: Any, items: Sequence[Any]) -> None:
-    """Let a list, or a dict by its keys in order, hold other items."""
-    if isinstance(container, dict):
-        container.update(zip([*container], items, strict=True))
-    else:
-        container[:] = items
+def refill(container: Any, now: Any) -> None:
+    """Let a list, set or dict hold what another one does."""
+    container.clear()
+    (container.extend if type(container) is list else container.update)(now)
 
 
 def _made_anew(before: Any, after: Any) -> Iterator[Any]:
@@ -374,4 +373,4 @@ def _as_it_was(before: Any, now: Any) -> Any:
     return now.item()
 
 
-__all__ = ["CarriedState", "Path", "leaves_in", "rebuilt"]
+__all__ = ["CarriedState", "Path", "leaves_in", "rebuilt", "refill"]

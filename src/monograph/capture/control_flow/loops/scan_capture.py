@@ -27,6 +27,7 @@ from monograph.capture.caught_refusals import answered
 from monograph.capture.control_flow.branches.branch_capture import gone_on
 from monograph.capture.control_flow.branches.state_merge import described
 from monograph.capture.control_flow.higher_order.operators import scan
+from monograph.capture.control_flow.loops.carried_state import refill
 from monograph.capture.control_flow.loops.growing_lists import Growth, growing
 from monograph.capture.control_flow.loops.growing_tensors import Lengthening, lengthening
 from monograph.capture.control_flow.loops.list_accumulation import (
@@ -322,8 +323,8 @@ class _ForCapture(LoopCapture[Any]):
         finally:
             known = {id(each.owner) for each in self.growths}
             for each, was in zip(built, before, strict=True):
-                if id(each) not in known:
-                    _refill(each, was)
+                if id(each) not in known and len(each) != len(was):
+                    refill(each, was)
 
     def _go_on(self, results: list[AbstractTensor]) -> Any:
         recorder, carrying = self.recorder, self.carrying
@@ -408,12 +409,6 @@ def _growing(before: str, after: str) -> MonographError:
         before=before,
         after=after,
     )
-
-
-def _refill(built: Any, was: Any) -> None:
-    if len(built) != len(was):
-        built.clear()
-        (built.extend if type(built) is list else built.update)(was)
 
 
 __all__ = ["NAME", "repeat"]
