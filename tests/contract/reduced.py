@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tests.contract.registry import Call, probe
 
@@ -116,7 +117,7 @@ def caught_and_then_missing(x, y):
     return z + y
 
 
-@probe("overlap", expanded, calls=OTHERS, refused=("outside-read",))
+@probe("overlap", expanded, calls=OTHERS)
 def written_where_it_raises(x, y):
     """The example cannot be written to."""
     try:
@@ -124,6 +125,49 @@ def written_where_it_raises(x, y):
     except RuntimeError:
         y = y * 2
     return y
+
+
+ONES = {"a row": lambda: two(1, 4), "a column": lambda: two(3, 1)}
+
+
+@probe("overlap", two, agrees=ONES, calls=OTHERS, shapes=every_size)
+def written_as_it_was_repeated(x, y):
+    """PyTorch refuses most writes where elements share memory."""
+    pair = x.sum().expand(2, 1)
+    for write in (Tensor.copy_, Tensor.add_, lambda t, _: t.sin_(), lambda t, _: t.clamp_(0, 1)):
+        try:
+            write(pair, x[:1, :1])
+        except RuntimeError as error:
+            y = y + len(str(error))
+    return y, pair
+
+
+@probe("overlap", two, agrees=ONES, calls=OTHERS, shapes=every_size)
+def number_written_as_it_was_repeated(x, y):
+    """An item is copied, which is refused; a number fills."""
+    pair = (x * 2).expand(2, *x.shape)
+    try:
+        pair[...] = 1
+    except RuntimeError:
+        y = y * 2
+    return pair, y
+
+
+@probe(
+    "overlap",
+    two,
+    agrees={"longer": lambda: two(5, 4)},
+    calls={**OTHERS, **ONES},
+    shapes=every_size,
+)
+def repeated_as_a_size_says(x, y):
+    """Whether elements share memory depends on how often they are repeated."""
+    rows = y.sum(0).expand(x.shape[0], -1)
+    try:
+        rows.add_(1)
+    except RuntimeError:
+        y = y * 2
+    return rows, y
 
 
 @probe("overlap", two, calls=OTHERS, refused=("data-dependent-branch",))

@@ -1,4 +1,4 @@
-"""Kernel errors: operators that raise for some data, or for dimensions without elements.
+"""Kernel errors: operators that raise for some data, some layouts, or where there are no elements.
 
 A call of one stays in the graph where nobody uses its result: eager code raises there, too.
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import torch
 from torch.fx.node import Node
 
+from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.tensor import AbstractTensor
+from monograph.abstract.tensor_type import is_differentiable
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
 
@@ -43,6 +46,30 @@ _OF_DATA: Final = frozenset({"cholesky", "inverse", "linalg_cholesky", "linalg_i
 _OF_LAYOUTS: Final = frozenset({"unflatten", "view", "view_as", "view_as_complex"})
 """Views that tensors of some strides do not have."""
 RAISING: Final = OF_NO_ELEMENTS | _OF_INDICES | _OF_DATA | _OF_LAYOUTS
+_WRITES_SHARED: Final = frozenset(
+    {
+        *("_foreach_zero_", "_index_put_impl_", "addmv_", "baddbmm_", "embedding_renorm_"),
+        *("fill_diagonal_", "index_fill_", "index_put_", "masked_fill_", "requires_grad_"),
+        *("threshold_", "tril_", "triu_", "zero_"),
+    }
+)
+"""In-place operators that write to elements which share memory as to any others."""
+
+
+def refuses_shared(overload: OpOverload, dtype: torch.dtype) -> bool:
+    """Whether an operator raises where the elements of what it writes to share memory.
+
+    Most do that change their argument; of `out=` those are known that compute pointwise. Source:
+    observed, not copied; held in `tests/laws/test_shared_elements.py`.
+    """
+    table, name = aliasing_of(overload), schema_of(overload).name.removeprefix("aten::")
+    if overload.namespace != "aten" or torch.Tag.inplace_view in overload.tags or table.is_dropout:
+        return False  # a dropout may do nothing
+    if not table.is_inplace:
+        return bool(table.outs) and torch.Tag.pointwise in overload.tags
+    if name in {"conj_physical_", "nan_to_num_"}:  # which give other numbers back as they are
+        return dtype.is_complex or (name == "nan_to_num_" and is_differentiable(dtype))
+    return name not in _WRITES_SHARED and overload is not torch.ops.aten.fill_.Scalar
 
 
 def may_raise(node: Node) -> bool:

@@ -109,6 +109,15 @@ def contiguity(
     return any_of(*[eq(size, 0) for size in t.shape if is_plain], all_of(*conditions))
 
 
+def shares_elements(t: TensorType) -> Truth:
+    """At which sizes elements of `t` certainly share memory: a dimension was expanded."""
+    if t.strides is None:
+        return False
+    steps = zip(t.shape, t.strides, strict=True)
+    repeated = any_of(*[lt(1, n) for n, step in steps if type(step) is int and step == 0])
+    return all_of(repeated, *[lt(0, n) for n in t.shape])
+
+
 def _has_no_elements(t: TensorType) -> bool:
     return any(isinstance(size, int) and size == 0 for size in t.shape)
 

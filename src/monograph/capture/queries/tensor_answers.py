@@ -32,6 +32,7 @@ class TensorAnswers(NamedTuple):
     note_tried: Callable[..., None]
     raise_as_eager: Callable[..., None]
     before_reduction: Callable[..., None]
+    before_write: Callable[..., None]
     limit_size: Callable[..., None]
     of_constants: Callable[..., Any]
     check_fake_kernel: Callable[..., None]

@@ -453,7 +453,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         followed = self._requires_grad and is_grad_enabled() and not op.writes_out
         followed &= not op.aliasing.is_idle(args, kwargs)
         for tensor in itertools.chain(*targets.values()):
-            self.lineage.check_leaf(tensor, op.overload, followed=followed)
+            self.answers.before_write(self, op, tensor, followed=followed)
             if self.region is not None:
                 self.region.before_write(tensor, keeps_shape=not op.inplace_view, followed=followed)
         result = self._infer_mutation(op, types, keyword_types)

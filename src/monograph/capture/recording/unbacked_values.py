@@ -21,6 +21,7 @@ from torch import is_inference_mode_enabled
 from torch.fx.node import map_aggregate, map_arg
 
 from monograph.abstract.differentiability import LIKE
+from monograph.abstract.layout import shares_elements
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
@@ -417,6 +418,9 @@ def write_number(recorder: Recorder, tensor: AbstractTensor, value: Any) -> Any:
     subject = recorder.answers_noted.owner(tensor)
     if subject is not None and subject.argument is not None:
         recorder.answers_noted.note_tensor("overlaps_within", subject, recorder.origin())
+    if shares_elements(tensor.tensor_type) is not False:
+        number = tensor_from(recorder, value, tensor.tensor_type.dtype, tensor.device)
+        return recorder.call(torch.ops.aten.copy_.default, (tensor, number), {})
     return recorder.call(torch.ops.aten.fill_.Scalar, (tensor, value), {})
 
 

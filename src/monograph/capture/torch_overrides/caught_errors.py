@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.layout import is_dense
+from monograph.abstract.kernel_errors import refuses_shared
+from monograph.abstract.layout import is_dense, shares_elements
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.bytecode.analysis.exception_handlers import is_tried
@@ -21,7 +22,7 @@ from monograph.capture.queries.query_kinds import asking_again
 from monograph.diagnostics import problem, withdraw
 from monograph.host.dispatch import without_modes
 from monograph.host.trees import flatten, unflatten
-from monograph.integers import ge, known, le
+from monograph.integers import decide, ge, known, le
 from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ _FIXED: Final = frozenset(
 """Kinds of arguments that are the same in every call."""
 _MOST_ELEMENTS: Final = 1 << 20
 """Of each tensor that a kernel is tried with."""
+_SHARED: Final = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single "
+    "memory location. Please clone() the tensor before performing the operation."
+)
 _STRIDED: Final = torch.ops.aten.as_strided.default
 
 
@@ -67,6 +72,20 @@ def before_reduction(recorder: Recorder, given: object) -> None:
     has_elements = ge(given.numel(), 1) if isinstance(given, TensorType) else True
     if known(has_elements) is None and _are_tried(recorder.origin()):
         recorder.facts.guard(has_elements)
+
+
+def before_write(recorder: Recorder, op: Operator, to: AbstractTensor, *, followed: bool) -> None:
+    """An operator is about to write to a tensor.
+
+    Raises: RuntimeError (a leaf that the call made; elements that share memory, if tried).
+    """
+    recorder.lineage.check_leaf(to, op.overload, followed=followed)
+    shared = shares_elements(to.tensor_type)
+    if shared is False or not refuses_shared(op.overload, to.tensor_type.dtype):
+        return
+    if _are_tried(recorder.origin()) and decide(shared):
+        recorder.layout_asked(to, "strides")
+        raise RuntimeError(_SHARED)
 
 
 def raise_as_eager(recorder: Recorder, op: Operator, given: Any, refusal: MonographError) -> None:
@@ -207,4 +226,11 @@ def _are_tried(frames: Sequence[Frame]) -> bool:
     return any(is_users(f.code.co_filename) and is_tried(f.code, f.lasti) for f in frames)
 
 
-__all__ = ["before_reduction", "note_raising", "note_tried", "note_written_late", "raise_as_eager"]
+__all__ = [
+    "before_reduction",
+    "before_write",
+    "note_raising",
+    "note_tried",
+    "note_written_late",
+    "raise_as_eager",
+]

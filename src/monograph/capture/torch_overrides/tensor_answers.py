@@ -12,6 +12,7 @@ from monograph.capture.side_effects.sparse_parts import make_sparse
 from monograph.capture.torch_overrides import collectives
 from monograph.capture.torch_overrides.caught_errors import (
     before_reduction,
+    before_write,
     note_tried,
     raise_as_eager,
 )
@@ -45,6 +46,7 @@ ANSWERS: Final = TensorAnswers(
     note_tried=note_tried,
     raise_as_eager=raise_as_eager,
     before_reduction=before_reduction,
+    before_write=before_write,
     limit_size=limit_size,
     of_constants=unbacked_values.of_constants,
     check_fake_kernel=check_promises,
