@@ -39,7 +39,10 @@ class Look:
         if isinstance(value, QUIET):
             self.tokens.append((type(value).__name__, value))
         elif isinstance(value, float):
-            self.tokens.append((type(value).__name__, repr(value)))
+            single = torch.tensor(value, dtype=torch.float32)
+            is_single = single.item() == value  # a tensor's number, rounded as those are
+            self.tokens.append((type(value).__name__, "" if is_single else repr(value)))
+            self.tensors += [single] if is_single else []
         elif isinstance(value, Tensor) and id(value) in self._seen:
             self.tokens.append(("is", self._seen[id(value)]))
         else:
