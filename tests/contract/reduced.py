@@ -80,6 +80,30 @@ def written_where_it_may_raise(x, y):
     return y
 
 
+def leaf_of_a_view():
+    """The first is part of something larger, and yet a leaf."""
+    return torch.randn(5, 4)[2:].requires_grad_(), torch.randn(3, 4)
+
+
+WRITTEN_UNSEEN = {**OTHERS, "leaf of a view": leaf_of_a_view}
+
+
+@probe("layout", two, calls=WRITTEN_UNSEEN)
+def row_taken_before_a_write_as_ints(x, y):
+    """Autograd takes the view again, of what the leaf is a view of."""
+    row = x[1:]
+    x.view(torch.int32).zero_()
+    return row, y
+
+
+@probe("layout", two, calls=WRITTEN_UNSEEN)
+def row_taken_before_a_detached_write(x, y):
+    """The same of a detached view, and of one that is taken after it."""
+    row = x[1:]
+    x.detach().fill_(2)
+    return row, x[:2], y
+
+
 @probe("overlap", two, calls=OTHERS)
 def detached_where_it_may_raise(x, y):
     """A view cannot be detached in place."""

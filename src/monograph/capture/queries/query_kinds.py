@@ -112,6 +112,7 @@ _OF_TENSORS: Final = (
     Question("has_no_grad_fn", "{}.grad_fn is None"),
     Question("has_no_base", "({}._base is None)"),
     Question("has_no_attributes", "(not {}.__dict__)"),
+    Question("is_leaf_view", "({0}.requires_grad and {0}.is_leaf and {0}._base is not None)"),
     Question("is_conj", "{}.is_conj()", ("is_conj",)),
     Question("is_neg", "{}.is_neg()", ("is_neg",)),
     Question("is_inference", "{}.is_inference()", ("is_inference",)),

@@ -229,6 +229,7 @@ _DERIVED: Final[dict[str, Callable[[_Asked], bool]]] = {
     "has_no_grad_fn": _Asked.is_leaf,
     "has_no_base": _Asked.has_no_base,
     "has_no_attributes": lambda _: True,
+    "is_leaf_view": lambda _: False,
     "is_conj": lambda told: told.bit("is_conj"),
     "is_neg": lambda told: told.bit("is_neg"),
     "is_inference": _Asked.is_inference,

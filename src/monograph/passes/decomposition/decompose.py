@@ -61,8 +61,8 @@ class Decomposed:
     laid_out: Mapping[str, TensorType]
     placed: Collection[str]
     """Of these, the inputs that must begin in their memory where the example does."""
-    without_gradients: Mapping[str, object]
-    """Inputs that must need no gradients, and the lines that make it so."""
+    denied: Mapping[tuple[str, str], object]
+    """Inputs, and what must not be so of them, with the lines that make it so."""
     reasons: Mapping[str, str]
     rewritten: frozenset[str]
     """The inputs that the original wrote to more than once."""
@@ -144,11 +144,22 @@ def decompose(
         outputs,
         {node.name: tensor_type(node) for node in laid_out if is_tensor(node)},
         lowering.placed,
-        lowering.without_gradients,
+        lowering.denied | _not_leaf_views(state_input),
         reasons,
         rewritten,
         lowered,
     )
+
+
+def _not_leaf_views(returned: Sequence[Any]) -> dict[tuple[str, str], object]:
+    """Inputs, views of which are returned, written to where autograd does not see it.
+
+    Of a view that was taken before the write, it then knows the base alone: no gradient flows to a
+    leaf between them, as one does through the value that replaces the view.
+    """
+    views = [each for each in returned if each.__class__ is Alias and each.views]
+    unseen = [each.storage.input for each in views if each.storage.has_unseen_write]
+    return {(node.name, "is_leaf_view"): () for node in unseen if node is not None}
 
 
 def _name_outputs(writer: GraphWriter, before: Sequence[Any], after: Sequence[Any]) -> None:

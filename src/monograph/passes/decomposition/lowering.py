@@ -143,8 +143,8 @@ class Lowering:
         """Values that pass as they are, where others would be copied for their layout."""
         self.placed: set[str] = set()
         """Names of inputs that must begin in their memory where the example does."""
-        self.without_gradients: dict[str, tuple[Frame, ...]] = {}
-        """Names of inputs that must need no gradients, and the lines that make it so."""
+        self.denied: dict[tuple[str, str], tuple[Frame, ...]] = {}
+        """Names of inputs, and what must not be so of them, with the lines that make it so."""
         self.retyped: set[Node] = set()
         """Nodes whose type differs from that of the node they stand for."""
 

@@ -241,6 +241,7 @@ def _write(lowering: Lowering, target: Alias, value: Node, *, keeps_layout: bool
         if is_hidden(target.views):
             _check_without_history(lowering, value, "a write", _TWO_HISTORIES)
         _hide(lowering, storage, before)
+        storage.has_unseen_write = True
     else:
         _keep_history(lowering, storage, before)
 
@@ -296,7 +297,7 @@ def _check_without_history(lowering: Lowering, value: Node, op: str, reason: str
         if not is_input or tensor_type(each).requires_grad:
             at = lowering.builder.lines()
             raise problem("not-functional", at=at, op=op, reason=reason)
-        lowering.without_gradients.setdefault(each.name, lowering.builder.lines())
+        lowering.denied.setdefault((each.name, "requires_grad"), lowering.builder.lines())
 
 
 def read_unseen(lowering: Lowering, view: Alias) -> Node:

@@ -56,6 +56,7 @@ class Storage:
     """Whether a tensor in it was made a leaf of autograd's: it is no value of a write."""
     is_counted_apart: bool = False
     """Whether autograd overlooks writes: what it kept of this memory is lost without a word."""
+    has_unseen_write: bool = False
 
 
 @dataclass(slots=True, eq=False)

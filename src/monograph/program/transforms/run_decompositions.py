@@ -196,8 +196,8 @@ def _conditions(program: ExportedProgram, done: Decomposed) -> tuple[Any, Contra
     added = done.facts.guards[known:]
     guards = FoundLater(lambda: [*before.guards, *added]) if added else before.guards
     flags = tuple(
-        Answer("requires_grad", value=False, path=name, argument=places[name], origin=lines)
-        for name, lines in done.without_gradients.items()
+        Answer(question, value=False, path=name, argument=places[name], origin=lines)
+        for (name, question), lines in done.denied.items()
         if name in places
     )
     contract = replace(
