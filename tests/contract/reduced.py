@@ -368,6 +368,20 @@ def generator_forked(x, y):
     return x * y, z
 
 
+@probe("size", two, calls={**OTHERS, "none": lambda: two(0, 4)}, shapes=every_size)
+def first_row_where_there_may_be_none(x, y):
+    """Positions may lie outside of what there is, which is caught."""
+    first = torch.tensor([0])
+    try:
+        x.index_fill_(0, first, 3)
+    except (IndexError, RuntimeError):
+        y = y + 1
+    try:
+        return y[first], y.index_select(0, first)
+    except (IndexError, RuntimeError):
+        return x, y
+
+
 @probe("data", two, calls=OTHERS)
 def tensor_in_an_exception(x, y):
     """What is caught may hold a tensor; nobody asks for its text."""

@@ -24,7 +24,7 @@ OF_NO_ELEMENTS: Final = frozenset(
     }
 )
 """Reductions that have no value where there is nothing to reduce."""
-_OF_INDICES: Final = frozenset(
+OF_INDICES: Final = frozenset(
     {
         *(
             "_unsafe_index",
@@ -40,12 +40,12 @@ _OF_INDICES: Final = frozenset(
         *("scatter_reduce", "take", "take_along_dim"),
     }
 )
-"""Operators that take positions, which may lie outside of what there is."""
+"""Operators that take positions, which may lie outside of what there is: all do of nothing."""
 _OF_DATA: Final = frozenset({"cholesky", "inverse", "linalg_cholesky", "linalg_inv"})
 """Operators of matrices that some matrices have no result of."""
 _OF_LAYOUTS: Final = frozenset({"unflatten", "view", "view_as", "view_as_complex"})
 """Views that tensors of some strides do not have."""
-RAISING: Final = OF_NO_ELEMENTS | _OF_INDICES | _OF_DATA | _OF_LAYOUTS
+RAISING: Final = OF_NO_ELEMENTS | OF_INDICES | _OF_DATA | _OF_LAYOUTS
 _WRITES_SHARED: Final = frozenset(
     {
         *("_foreach_zero_", "_index_put_impl_", "addmv_", "baddbmm_", "embedding_renorm_"),

@@ -31,7 +31,7 @@ class TensorAnswers(NamedTuple):
     text_asked: Callable[..., None]
     note_tried: Callable[..., None]
     raise_as_eager: Callable[..., None]
-    before_reduction: Callable[..., None]
+    before_elements: Callable[..., None]
     before_write: Callable[..., None]
     limit_size: Callable[..., None]
     of_constants: Callable[..., Any]

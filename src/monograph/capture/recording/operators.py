@@ -12,7 +12,7 @@ import torch
 
 from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.differentiability import WITHOUT_HISTORY
-from monograph.abstract.kernel_errors import OF_NO_ELEMENTS, may_raise
+from monograph.abstract.kernel_errors import OF_INDICES, OF_NO_ELEMENTS, may_raise
 from monograph.capture.recording.nonzero_counts import COUNTING, SUMMING
 from monograph.diagnostics import problem
 from monograph.host.dispatch import overloads_named, schema_of
@@ -117,7 +117,8 @@ class Operator:
         self.sums = id(overload) in SUMMING
         self.without_history = WITHOUT_HISTORY.get(self.base_name, ()) if own else ()
         self.raises_by_layout = _RAISES_BY_LAYOUT.get(overload, ())
-        self.raises_when_empty = self.base_name in OF_NO_ELEMENTS and overload.namespace == "aten"
+        of_elements = self.base_name.removesuffix("_") in OF_NO_ELEMENTS | OF_INDICES
+        self.raises_when_empty = of_elements and overload.namespace == "aten"
         self.inplace_view = torch.Tag.inplace_view in overload.tags or overload is _RESIZING
         self.rule: Callable[..., Any] | None = find_rule(overload)
         self.rule_is_functional_sibling = False

@@ -248,7 +248,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         finally:
             premises, facts.premises = facts.premises, others
         if op.raises_when_empty:
-            self.answers.before_reduction(self, types[0])
+            self.answers.before_elements(self, op, types[0])
         if len(facts.assertions) != self._assertions_seen or self._assertions_waiting:
             self.write_assertions()
         self._inference = Inference(op, types, keywords, result, premises, len(others))

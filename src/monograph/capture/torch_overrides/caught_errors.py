@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.kernel_errors import refuses_shared
+from monograph.abstract.kernel_errors import OF_NO_ELEMENTS, refuses_shared
 from monograph.abstract.layout import is_dense, shares_elements
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
@@ -22,7 +22,7 @@ from monograph.capture.queries.query_kinds import asking_again
 from monograph.diagnostics import problem, withdraw
 from monograph.host.dispatch import without_modes
 from monograph.host.trees import flatten, unflatten
-from monograph.integers import decide, ge, known, le
+from monograph.integers import decide, ge, is_data_dependent, known, le
 from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
@@ -67,10 +67,15 @@ def note_tried(
             recorder.layout_asked(given, question)
 
 
-def before_reduction(recorder: Recorder, given: object) -> None:
-    """A reduction of nothing raises: where user code tries it, there is something to reduce."""
+def before_elements(recorder: Recorder, op: Operator, given: object) -> None:
+    """A reduction of nothing, or a position in it, raises: where tried, there are elements.
+
+    A position may be outside in any case, where data decides.
+    """
     has_elements = ge(given.numel(), 1) if isinstance(given, TensorType) else True
-    if known(has_elements) is None and _are_tried(recorder.origin()):
+    if known(has_elements) is not None or not _are_tried(recorder.origin()):
+        return
+    if op.base_name in OF_NO_ELEMENTS or not is_data_dependent(has_elements):
         recorder.facts.guard(has_elements)
 
 
@@ -227,7 +232,7 @@ def _are_tried(frames: Sequence[Frame]) -> bool:
 
 
 __all__ = [
-    "before_reduction",
+    "before_elements",
     "before_write",
     "note_raising",
     "note_tried",

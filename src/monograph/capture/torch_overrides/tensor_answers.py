@@ -11,7 +11,7 @@ from monograph.capture.recording.value_ranges import limit_size
 from monograph.capture.side_effects.sparse_parts import make_sparse
 from monograph.capture.torch_overrides import collectives
 from monograph.capture.torch_overrides.caught_errors import (
-    before_reduction,
+    before_elements,
     before_write,
     note_tried,
     raise_as_eager,
@@ -45,7 +45,7 @@ ANSWERS: Final = TensorAnswers(
     text_asked=refuse_text,
     note_tried=note_tried,
     raise_as_eager=raise_as_eager,
-    before_reduction=before_reduction,
+    before_elements=before_elements,
     before_write=before_write,
     limit_size=limit_size,
     of_constants=unbacked_values.of_constants,
