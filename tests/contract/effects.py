@@ -589,6 +589,17 @@ class BufferWithAHistory(Replaced):
         return x.flip(0), self.b.clone() * 2
 
 
+@probe("write", lambda: (m(3, 4),), agrees={"followed": Call(followed, times=2)})
+class WrittenBufferReplaced(Replaced):
+    """What a buffer received is computed with, and the history is not its successor's."""
+
+    def forward(self, x):
+        self.b.copy_(x.sum(0))
+        y = self.b * x
+        self.b = x.detach()[0] * 2
+        return y.flip(0)
+
+
 @probe("write", lambda: (m(3, 4),), calls={"again": lambda: (m(3, 4),)})
 class DataWritten(Replaced):
     """What autograd keeps is written to behind its back."""

@@ -201,7 +201,8 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     given: list[AbstractTensor] = []
     for buffer, _ in reassigned:
         seen = [each for each in tensors if _may_lie_in(recorder, each, buffer)]
-        given.append(_copy_first(recorder, buffer, seen) if seen else buffer.abstract)
+        is_left = bool(seen or buffer.abstract.n_writes)  # what was written there has a history
+        given.append(_copy_first(recorder, buffer, seen) if is_left else buffer.abstract)
     recorder.replaced_buffers = tuple(buffer.target for buffer, _ in reassigned)
     for buffer, (_, current) in zip(given, reassigned, strict=True):
         recorder.call(torch.ops.aten.copy_.default, (buffer, current), {})
