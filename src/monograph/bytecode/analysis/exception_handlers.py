@@ -14,7 +14,10 @@ from monograph.bytecode.decoding import decode
 from monograph.bytecode.decoding.exception_table import entries
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import CodeType
+
+    from monograph.bytecode.instructions import Handler, Instruction, Instructions
 
 __all__ = ["is_tried"]
 
@@ -39,21 +42,32 @@ def is_tried(code: CodeType, offset: int) -> bool:
 @once_per_code
 def _completing(code: CodeType) -> frozenset[int]:
     """The offsets of the handlers that may drop an exception; not those that end a `with`."""
-    body, ways = decode(code).body, successors_of(code)
-    index_at = {step.offset: index for index, step in enumerate(body)}
-    found: set[int] = set()
-    for target in {each.target for each in entries(code.co_exceptiontable)}:
-        first = index_at[target]
-        if [step.name for step in body[first : first + 2]][1:] == ["WITH_EXCEPT_START"]:
+    decoded, ways = decode(code), successors_of(code)
+    handlers = {each for each in decoded.handlers if each is not None}
+    dropping = [each.target for each in handlers if _drops(decoded, ways, each)]
+    return frozenset(decoded.body[target].offset for target in dropping)
+
+
+def _drops(decoded: Instructions, ways: Sequence[tuple[int, ...]], handler: Handler) -> bool:
+    """Whether some way through a handler drops its exception; handlers within drop others."""
+    body, waiting, seen = decoded.body, [(handler.target, 0)], set[tuple[int, int]]()
+    if not _begins(body, handler) or body[handler.target + 1].name == "WITH_EXCEPT_START":
+        return False
+    while waiting:
+        at, depth = step = waiting.pop()
+        if at < 0 or step in seen:
             continue
-        waiting, seen = [first], set[int]()
-        while waiting:
-            index = waiting.pop()
-            if index < 0 or index in seen:
-                continue
-            seen.add(index)
-            waiting += ways[index]
-        is_handler = body[first].name == "PUSH_EXC_INFO"
-        if is_handler and any(body[index].name == "POP_EXCEPT" for index in seen):
-            found.add(target)
-    return frozenset(found)
+        seen.add(step)
+        depth += (body[at].name == "PUSH_EXC_INFO") - (body[at].name == "POP_EXCEPT")
+        if body[at].name == "POP_EXCEPT" and not depth:
+            return True
+        within = decoded.handlers[at]
+        if within is not None and within.depth > handler.depth and _begins(body, within):
+            waiting.append((within.target, depth))
+        waiting += [(way, depth) for way in ways[at] if depth]
+    return False
+
+
+def _begins(body: Sequence[Instruction], handler: Handler) -> bool:
+    """Whether it is a handler of the code, not the end of one that raised."""
+    return body[handler.target].name == "PUSH_EXC_INFO"

@@ -58,6 +58,29 @@ def raises_again_sometimes(x):
     return 2
 
 
+def goes_on_after_another(x):
+    """What is raised within is dropped, and so is the first."""
+    try:
+        x.asked()
+    except TypeError:
+        try:
+            raise ValueError  # noqa: TRY301 - what nothing goes on after
+        except ValueError:
+            x.other()
+
+
+def raises_after_another(x):
+    """What is raised within is dropped, and the first raised again."""
+    try:
+        x.asked()
+    except TypeError:
+        try:
+            x.other()
+        except ValueError:
+            x.other()
+        raise
+
+
 def ends_within_a_catch(x):
     """Raises again, to a handler."""
     try:
@@ -92,6 +115,8 @@ def in_a_context(x):
         (catches, True),
         (raises_another, False),
         (raises_again_sometimes, True),
+        (goes_on_after_another, True),
+        (raises_after_another, False),
         (ends_within_a_catch, True),
         (asks_in_a_handler, False),
         (in_a_context, False),
