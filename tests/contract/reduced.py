@@ -104,6 +104,48 @@ def row_taken_before_a_detached_write(x, y):
     return row, x[:2], y
 
 
+def with_a_gradient_before():
+    """A backward pass was made already."""
+    x, y = with_gradient()
+    x.sum().backward()
+    return x, y
+
+
+LEAVES = {
+    **OTHERS,
+    "again": with_a_gradient_before,
+    "computed": lambda: (with_gradient()[0] * 1, two()[1]),
+    "second": lambda: with_gradient()[::-1],
+}
+
+
+def numbers(*answers):
+    """Truths as a number."""
+    return sum(1 << place for place, answer in enumerate(answers) if answer)
+
+
+@probe("layout", with_gradient, calls=LEAVES)
+def leaf_asked_after_a_write(x, y):
+    """No write behind the back of autograd makes another tensor of it."""
+    with torch.no_grad():
+        x.fill_(3)
+    return y * numbers(x.is_leaf, x.grad is None, x.requires_grad)
+
+
+@probe("layout", two, calls=LEAVES)
+def leaf_asked_after_its_row_was_written(x, y):
+    """A write through a view does, where what is written has a history."""
+    x[1:].mul_(y[1:])
+    return y * numbers(x.is_leaf, x.requires_grad)
+
+
+@probe("layout", with_gradient, calls=LEAVES)
+def leaf_asked_by_another_name(x, y):
+    """Operators that give back what they are given."""
+    z = x.real.contiguous()
+    return y * numbers(z.is_leaf, z.grad is None, x.float().is_leaf)
+
+
 @probe("overlap", two, calls=OTHERS)
 def detached_where_it_may_raise(x, y):
     """A view cannot be detached in place."""

@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.aliasing import FRESH, Result, may_drop_nothing, results_of, source_of
+from monograph.abstract.aliasing import (
+    ARGUMENT,
+    FRESH,
+    Result,
+    may_drop_nothing,
+    results_of,
+    source_of,
+    view_chain,
+)
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.branch_equivalence import decides_nothing
@@ -80,7 +88,7 @@ def asked(recorder: Recorder, tensor: AbstractTensor, question: str) -> bool:
     told = _Asked(recorder, tensor, question)
     if question == "has_no_attributes" and not told.is_given:
         return True
-    subject = None if question == "requires_grad" and told.is_written else told.subject
+    subject = None if question in _OF_HISTORY and told.is_written else told.subject
     answer = _DERIVED[question](told) if subject is None else told.of_subject(subject)
     if not answer and question in _WITHOUT_HISTORY:
         what, because = _WITHOUT_HISTORY[question]
@@ -107,6 +115,10 @@ def _check_hash(recorder: Recorder, tensor: AbstractTensor) -> bool:
     return True
 
 
+_OF_OBJECTS: Final = frozenset({"has_no_grad", "is_leaf", "is_parameter"})
+"""What is asked of one object, and not of what lies in its memory."""
+_OF_HISTORY: Final = frozenset({"requires_grad", "is_leaf", "has_no_grad_fn"})
+"""What a write may change."""
 _WITHOUT_HISTORY: Final = {
     "has_no_grad": (".grad", "a gradient that was computed before the call"),
     "has_no_grad_fn": (".grad_fn", "what autograd remembers of earlier operators"),
@@ -124,15 +136,22 @@ class _Asked(NamedTuple):
 
     @property
     def subject(self) -> Subject | None:
-        """What the tensor stands for, if it is an input, or the module's, as it was given."""
-        node = self.tensor.node
-        return None if node is None else self.recorder.answers_noted.subjects.get(node)
+        """What the tensor is, by whatever name, if it is an input, or the module's.
+
+        Raises: outside-read (an operator may have given it back, or something else).
+        """
+        known, names = self.recorder.answers_noted.subjects, [self.tensor]
+        if self.question in _OF_OBJECTS and self.counts:
+            names = self.recorder.lineage.names(self.tensor)
+        chains = [view_chain(each.node, ARGUMENT) for each in names if each.node is not None]
+        return next((known[chain[-1]] for chain in chains if chain[-1] in known), None)
 
     @property
     def is_written(self) -> bool:
         """Whether the run wrote to it, or to a view of it: what was written may have a history."""
-        node = self.tensor.node
-        return node is not None and any(self.recorder.lineage.writes(node))
+        node, noted = self.tensor.node, self.recorder.answers_noted
+        is_as_given = node is None or node in noted.subjects
+        return not is_as_given or (node is not None and any(self.recorder.lineage.writes(node)))
 
     @property
     def counts(self) -> bool:
@@ -164,6 +183,9 @@ class _Asked(NamedTuple):
         """What autograd does not follow, and what was told to begin with here."""
         if is_made_leaf(self.tensor.node) or not self.requires_grad():
             return True
+        subject = self.subject
+        if subject is not None and asking_again("requires_grad")(subject.example):
+            return self.of_subject(subject)  # autograd lets nobody write to a leaf where it looks
         return self.recorder.lineage.only_follows_base(self.tensor)
 
     def has_no_base(self) -> bool:
@@ -270,7 +292,7 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
     is_made = flag and region is not None and not region.is_outside(tensor.storage_root)
     if is_so and not is_made and not recorder.lineage.only_follows_base(tensor):
         return
-    subject = _Asked(recorder, tensor, "requires_grad").subject
+    subject = None if tensor.node is None else recorder.answers_noted.subjects.get(tensor.node)
     if subject is not None:
         raise problem("write-outlives-call", kind="object", name=f"{subject.path}.requires_grad")
     if not flag and not asked(recorder, tensor, "is_leaf"):
