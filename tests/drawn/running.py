@@ -95,9 +95,9 @@ def drawn(number: int) -> Drawn:
         example = example_of(rng)
         dynamic = rng.random() < 0.6
         try:
-            program = Drawn(number, Writer(rng, example).body(), example, [], dynamic)
-            names, module = program.made()
-            with within(LONGEST):
+            with within(LONGEST):  # each statement runs as it is drawn
+                program = Drawn(number, Writer(rng, example).body(), example, [], dynamic)
+                names, module = program.made()
                 observed(module, names, example)
         except (Exception, TooLong):  # noqa: BLE001 - the program's own
             continue
