@@ -10,6 +10,8 @@ import weakref
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
+from monograph.diagnostics import identity
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType
@@ -30,7 +32,7 @@ def once_per_code(function: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
 
     @wraps(function)
     def remembered(code: CodeType) -> T:
-        key = id(code)
+        key = identity(code)
         found = known.get(key)
         if found is None:
             made = function(code)

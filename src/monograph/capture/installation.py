@@ -26,6 +26,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from monograph.bytecode import MISSING
+from monograph.diagnostics import identity
 from monograph.host.flags import remember_device_constructors, uncompiled
 
 if TYPE_CHECKING:
@@ -186,12 +187,14 @@ class Overrides:
 
     def _install_imported(self, modules: Iterable[Module]) -> None:
         """What files have imported by name, and modules keep, is none of the owner's attributes."""
-        known = {id(each.before): each.since for each in self._made.values()}
+        known = {identity(each.before): each.since for each in self._made.values()}
         for holder in (*_files_of(modules), *modules):
-            if known.keys().isdisjoint(map(id, vars(holder).values())):
+            if known.keys().isdisjoint(map(identity, vars(holder).values())):
                 continue
-            for name, before in [each for each in vars(holder).items() if id(each[1]) in known]:
-                place = _Place(holder, name, before, known[id(before)])
+            for name, before in [
+                each for each in vars(holder).items() if identity(each[1]) in known
+            ]:
+                place = _Place(holder, name, before, known[identity(before)])
                 setattr(holder, name, place.since)
                 self._installed.append(place)
 

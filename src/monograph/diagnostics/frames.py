@@ -43,6 +43,9 @@ __all__ = [
 ]
 
 AnySpot = TypeVar("AnySpot", bound="Frame | Place")
+identity: Final = object.__hash__
+"""As `id`, a number of each object's own, but no audit event: a hook in Python, as filelock (hence
+transformers) has one from Python 3.12 on, makes `id` eight times as slow."""
 Kind = Literal["user", "library", "machinery", "ours"]
 
 TORCH_MACHINERY = ("_", "fx/", "library.py", "nn/modules/module.py", "overrides.py", "utils/")
@@ -58,7 +61,7 @@ class Frame(NamedTuple):
     """One call in progress: the code, the offset of its current instruction in bytes, and its line.
 
     Why: hashing or comparing code objects reads all of their contents, so maps of frames are
-    keyed by `id(code)`.
+    keyed by the identity of the code.
     """
 
     code: CodeType
@@ -78,21 +81,20 @@ class Place:
     function: str
 
 
-_INTERPRETED: Final = Frame((lambda: None).__code__, -1, -1)
-"""Stands for the interpreter's loop among the frames that are known."""
+LineTable = tuple[list[int], list[int]]
+"""Where each run of instructions of one line starts, in bytes, and the line."""
+_INTERPRETED: Final[LineTable] = ([], [])
+"""Stands for the lines of the interpreter's loop."""
 
 
 class FrameFilter:
     """What is known about files and frames; every answer is remembered.
 
-    Law: what is kept and what is printed depend on `(code, lasti)` alone, one look-up per frame.
-    A code object ends with its own instructions (CPython 3.11 and later), hence `id(code) + lasti`
-    lies inside it and names the pair while the code lives. No code of users is kept alive: what is
-    known of theirs is the line, from which a frame is made anew, and goes when the code does.
+    Law: what is kept and what is printed depend on `(code, lasti)` alone, a look-up for each. No
+    code of users is kept alive: what is known of theirs goes when it does.
     """
 
     __slots__ = (
-        "_frames",
         "_interpreter",
         "_kept",
         "_kinds",
@@ -109,9 +111,9 @@ class FrameFilter:
         self._interpreter = f"{self._roots.ours}bytecode{os.sep}"
         self._kinds: dict[str, Kind] = {}
         self._kept: dict[int, CodeType | weakref.ref[CodeType]] = {}
-        self._frames: dict[int, Frame | int | None] = {}
-        self._texts: dict[int, str] = {}
-        self._lines: dict[int, tuple[list[int], list[int]]] = {}
+        self._lines: dict[int, LineTable | None] = {}
+        """By the identity of the code; None for machinery."""
+        self._texts: dict[int, dict[int, str]] = {}
 
     def is_of_use(self) -> bool:
         """Whether torch is where it was looked for, and not too much is remembered."""
@@ -120,21 +122,18 @@ class FrameFilter:
 
     def walk(self, frame: FrameType | None, stop: CodeType | None = None) -> tuple[Frame, ...]:
         """Return the frames from here to `stop` (excluded), innermost first, without machinery."""
-        known = self._frames
+        known = self._lines
         found: list[Frame] = []
         while frame is not None:
             code = frame.f_code
             if code is stop:
                 break
-            key = id(code) + frame.f_lasti
-            if key in known:
-                here = known[key]
-            else:
-                here = known[key] = self._first_sight(code, frame.f_lasti)
-            if here is _INTERPRETED:
-                return (*found, *self._walk_from_loop(frame, stop))
-            if here is not None:
-                found.append(Frame(code, frame.f_lasti, here) if isinstance(here, int) else here)
+            key = identity(code)
+            lines = known[key] if key in known else self._first_sight(code)
+            if lines is not None:
+                if lines is _INTERPRETED:
+                    return (*found, *self._walk_from_loop(frame, stop))
+                found.append(_frame(code, frame.f_lasti, lines))
             frame = frame.f_back
         return tuple(found)
 
@@ -153,23 +152,21 @@ class FrameFilter:
 
     def frame(self, code: CodeType, lasti: int) -> Frame:
         """Return the frame at this instruction, whatever its file; for code that is interpreted."""
-        here = self._sight(code, lasti)
-        return Frame(code, lasti, self._line(code, lasti)) if here is None else here
+        return self._sight(code, lasti) or _frame(code, lasti, _line_table(code))
 
     def stack_text(self, frames: Iterable[Frame]) -> str:
         """Return frames, given innermost first, as a traceback prints them, without carets.
 
         Source: `traceback.StackSummary.format`, except that repeated frames are all printed.
         """
-        known = self._texts
         texts: list[str] = []
         for frame in frames:
-            key = id(frame.code) + frame.lasti
-            if key in known:
-                texts.append(known[key])
-            else:
-                self._keep(frame.code)
-                texts.append(known.setdefault(key, _traceback_lines(frame)))
+            code, lasti, _ = frame
+            known = self._texts.setdefault(identity(code), {})
+            if lasti not in known:
+                self._keep(code)
+                known[lasti] = _traceback_lines(frame)
+            texts.append(known[lasti])
         texts.reverse()
         return "".join(texts)
 
@@ -225,46 +222,30 @@ class FrameFilter:
         return kind
 
     def _sight(self, code: CodeType, lasti: int) -> Frame | None:
-        key = id(code) + lasti
-        if key not in self._frames:
-            self._frames[key] = self._first_sight(code, lasti)
-        here = self._frames[key]
-        # As `Frame(...)`, which is a call of Python.
-        return tuple.__new__(Frame, (code, lasti, here)) if isinstance(here, int) else here
+        key = identity(code)
+        lines = self._lines[key] if key in self._lines else self._first_sight(code)
+        return None if lines is None else _frame(code, lasti, lines)
 
-    def _first_sight(self, code: CodeType, lasti: int) -> Frame | int | None:
+    def _first_sight(self, code: CodeType) -> LineTable | None:
         self._keep(code)
+        lines = None
         if self.is_loop(code):
-            return _INTERPRETED
-        if self.is_machinery(code.co_filename) or is_stand_in(code):
-            return None
-        line = self._line(code, lasti)
-        return Frame(code, lasti, line) if self.is_library(code.co_filename) else line
+            lines = _INTERPRETED
+        elif not (self.is_machinery(code.co_filename) or is_stand_in(code)):
+            lines = _line_table(code)
+        self._lines[identity(code)] = lines
+        return lines
 
     def _keep(self, code: CodeType) -> None:
         """Keep code alive that stays anyway; of users' code, hear when it goes."""
-        if id(code) in self._kept:
-            return
-        if self.is_library(code.co_filename):
-            self._kept[id(code)] = code
-        else:
-            forget = partial(self._forget, id(code), len(code.co_code))
-            self._kept[id(code)] = weakref.ref(code, forget)
+        key = identity(code)
+        if key not in self._kept:
+            stays = self.is_library(code.co_filename)
+            self._kept[key] = code if stays else weakref.ref(code, partial(self._forget, key))
 
-    def _forget(self, start: int, n_bytes: int, _: object) -> None:
-        self._kept.pop(start, None)
-        self._lines.pop(start, None)
-        for lasti in range(-1, n_bytes):
-            self._frames.pop(start + lasti, None)
-            self._texts.pop(start + lasti, None)
-
-    def _line(self, code: CodeType, lasti: int) -> int:
-        table = self._lines.get(id(code))
-        if table is None:
-            self._keep(code)
-            table = self._lines[id(code)] = _line_table(code)
-        starts, lines = table
-        return lines[max(bisect_right(starts, lasti) - 1, 0)]
+    def _forget(self, key: int, _: object) -> None:
+        for known in (self._kept, self._lines, self._texts):
+            known.pop(key, None)
 
 
 _MOST_FRAMES: Final = 50_000
@@ -378,8 +359,13 @@ def _traceback_lines(frame: Frame) -> str:
     return f"{head}    {source}\n" if source else head
 
 
-def _line_table(code: CodeType) -> tuple[list[int], list[int]]:
-    """Return where each run of instructions of one line starts, and the line."""
+def _frame(code: CodeType, lasti: int, table: LineTable) -> Frame:
+    starts, lines = table
+    # As `Frame(...)`, which is a call of Python.
+    return tuple.__new__(Frame, (code, lasti, lines[max(bisect_right(starts, lasti) - 1, 0)]))
+
+
+def _line_table(code: CodeType) -> LineTable:
     starts: list[int] = []
     lines: list[int] = []
     line = code.co_firstlineno

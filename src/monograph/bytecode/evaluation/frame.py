@@ -15,6 +15,8 @@ from itertools import islice
 from types import CellType
 from typing import TYPE_CHECKING, Any, Final
 
+from monograph.diagnostics import identity
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping
     from collections.abc import Set as AbstractSet
@@ -166,10 +168,10 @@ class ThreadState:
     def stays_outside(self, function: FunctionType, reason: str) -> bool:
         """Whether the policy wants a function to run natively, which it is then told of once."""
         code = function.__code__
-        known = self.verdicts.get(id(code))
+        known = self.verdicts.get(key := identity(code))
         if known is None:
             outside = self.enters is not None and not self.enters(function)
-            known = self.verdicts[id(code)] = (outside, code)  # kept, so that it stays that
+            known = self.verdicts[key] = (outside, code)  # kept, so that it stays that
             if outside:
                 self.island(function, reason)
         return known[0]

@@ -217,7 +217,10 @@ class InterpretedGenerator:
             handling.previous = None
             if signal is not YIELD:
                 self._finish()
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # its traceback holds this frame
 
 
 # What `type(generator).__name__` shows; a slot of the class has this name for its objects.

@@ -153,7 +153,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        answer = METADATA.get(id(func))
+        answer = METADATA.get(key := id(func))
         if answer is not None:
             if isinstance(args[0], AbstractTensor):
                 return answer(*args, **(kwargs or {}))
@@ -167,7 +167,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             made = self.call(func, args, kwargs or {})
         except MonographError as error:
             return by_subclass(self, error, func, args, kwargs or {})
-        if id(func) in ENDS_FACTORIES or (kwargs and "pin_memory" in kwargs):
+        if key in ENDS_FACTORIES or (kwargs and "pin_memory" in kwargs):
             self.from_factory = made
         return made
 
@@ -178,12 +178,12 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
         Raises: what the operator's rule refuses; unsupported-operator; leaked-tensor.
         """
-        special = self.special.get(id(overload))
+        special = self.special.get(key := id(overload))
         if special is not None:
             answer = special(*args, **kwargs)
             if answer is not NotImplemented:
                 return answer
-        op = OPERATORS.known.get(id(overload)) or OPERATORS.of(overload)
+        op = OPERATORS.known.get(key) or OPERATORS.of(overload)
         self._requires_grad = False
         types: list[Any] = []
         nodes: list[Any] = []

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.installation import THREAD
+from monograph.diagnostics import identity
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -36,6 +37,7 @@ class MadeSince:
 
     def __init__(self) -> None:
         self._made: set[int] = set()
+        """By `identity`, which is quick for so many."""
         self._mark: list[Any] = []
         """Generation 0 is in the order in which its objects were made: they come after this one."""
         _ASKED.append(weakref.ref(self))
@@ -43,21 +45,21 @@ class MadeSince:
     def among(self, values: Iterable[Any]) -> set[int]:
         """The identities of those of some objects that are such ones."""
         younger = self._younger(_young())  # first: a collection that this sets off adds to `_made`
-        wanted = set(map(id, values))
-        return wanted & self._made | wanted.intersection(younger)
+        wanted = {identity(each): id(each) for each in values}
+        return {wanted[each] for each in wanted.keys() & self._made | wanted.keys() & younger}
 
     def includes(self, value: Any) -> bool:
         """Whether an object is one of them."""
-        if id(value) not in self._made:
+        if identity(value) not in self._made:
             self.note(_young())
-        return id(value) in self._made
+        return identity(value) in self._made
 
     def note(self, young: list[int]) -> None:
         """These are in the young generation."""
         self._made.update(self._younger(young))
 
     def _younger(self, young: list[int]) -> list[int]:
-        mark = id(self._mark)
+        mark = identity(self._mark)
         return young[young.index(mark) + 1 :] if mark in young else young
 
 
@@ -127,12 +129,12 @@ def _look_again(phase: str, info: dict[str, Any]) -> None:
 
 
 def _young() -> list[int]:
-    """The identities of generation 0, in order.
+    """The identity of each object of generation 0, in order.
 
     In one call of C, so that no other thread runs while all is held: a tuple that one is making
     (`tuple(generator)`) fails if there is a second reference to it.
     """
-    return list(map(id, chain.from_iterable(map(gc.get_objects, _YOUNG))))
+    return list(map(identity, chain.from_iterable(map(gc.get_objects, _YOUNG))))
 
 
 _YOUNG: Final = (0,)

@@ -98,6 +98,28 @@ def test_handled_exceptions_keep_nothing_alive():
         gc.enable()
 
 
+def test_a_generator_that_ended_keeps_no_frame_alive():
+    """The variables of whoever ran it to its end go with their frame, as natively."""
+
+    class Thing:
+        """Something that can be watched."""
+
+    def ran_out():
+        thing = Thing()
+        (first,) = (thing for _ in range(1))
+        return weakref.ref(first)
+
+    def program():
+        return ran_out()() is None
+
+    gc.disable()
+    try:
+        assert program()
+        assert interpret(program)
+    finally:
+        gc.enable()
+
+
 def test_dropped_generators_end_quietly():
     """A generator that is dropped at a yield runs its finally, while something else is raised."""
     ended = []
