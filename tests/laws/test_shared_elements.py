@@ -30,7 +30,8 @@ class Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        for op in in_place(func) if is_ordinary(args, kwargs) else ():
+        is_tried = is_ordinary(args, kwargs) and not aliasing_of(func).is_idle(args, kwargs)
+        for op in in_place(func) if is_tried else ():
             found = is_refused(op, args, kwargs)
             if found is not None:
                 self.seen.add(op._schema.name.removeprefix("aten::"))
@@ -42,7 +43,7 @@ class Watch(TorchDispatchMode):
 @functools.cache
 def in_place(func):
     """The operators that change their first argument to what another makes of it; itself if so."""
-    if func.namespace != "aten" or aliasing_of(func).is_dropout:
+    if func.namespace != "aten":
         return ()
     name = func._schema.name.removeprefix("aten::")
     found = [f for each in (name, f"{name}_") for f in overloads_named("aten", each)]

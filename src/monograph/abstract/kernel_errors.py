@@ -63,8 +63,8 @@ def refuses_shared(overload: OpOverload, dtype: torch.dtype) -> bool:
     observed, not copied; held in `tests/laws/test_shared_elements.py`.
     """
     table, name = aliasing_of(overload), schema_of(overload).name.removeprefix("aten::")
-    if overload.namespace != "aten" or torch.Tag.inplace_view in overload.tags or table.is_dropout:
-        return False  # a dropout may do nothing
+    if overload.namespace != "aten" or torch.Tag.inplace_view in overload.tags:
+        return False
     if not table.is_inplace:
         return bool(table.outs) and torch.Tag.pointwise in overload.tags
     if name in {"conj_physical_", "nan_to_num_"}:  # which give other numbers back as they are

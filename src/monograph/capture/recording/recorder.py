@@ -450,10 +450,10 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
     ) -> Any:
         bound = dict(zip(op.argument_names, args, strict=False)) | kwargs
         targets = {name: self._target(bound.get(name)) for name in op.mutated}
-        followed = self._requires_grad and is_grad_enabled() and not op.writes_out
-        followed &= not op.aliasing.is_idle(args, kwargs)
+        idle = op.aliasing.is_idle(args, kwargs)
+        followed = self._requires_grad and is_grad_enabled() and not (op.writes_out or idle)
         for tensor in itertools.chain(*targets.values()):
-            self.answers.before_write(self, op, tensor, followed=followed)
+            self.answers.before_write(self, op, tensor, followed, idle)
             if self.region is not None:
                 self.region.before_write(tensor, keeps_shape=not op.inplace_view, followed=followed)
         result = self._infer_mutation(op, types, keyword_types)

@@ -79,14 +79,16 @@ def before_elements(recorder: Recorder, op: Operator, given: object) -> None:
         recorder.facts.guard(has_elements)
 
 
-def before_write(recorder: Recorder, op: Operator, to: AbstractTensor, *, followed: bool) -> None:
-    """An operator is about to write to a tensor.
+def before_write(
+    recorder: Recorder, op: Operator, to: AbstractTensor, followed: object, idle: object
+) -> None:
+    """An operator is about to write to a tensor, or would if it were not idle.
 
     Raises: RuntimeError (a leaf that the call made; elements that share memory, if tried).
     """
-    recorder.lineage.check_leaf(to, op.overload, followed=followed)
+    recorder.lineage.check_leaf(to, op.overload, followed=bool(followed))
     shared = shares_elements(to.tensor_type)
-    if shared is False or not refuses_shared(op.overload, to.tensor_type.dtype):
+    if idle or shared is False or not refuses_shared(op.overload, to.tensor_type.dtype):
         return
     if _are_tried(recorder.origin()) and decide(shared):
         recorder.layout_asked(to, "strides")
