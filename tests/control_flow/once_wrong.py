@@ -127,3 +127,15 @@ def told_by_one_side(a, b):
     is_other = n != 6 and (b > 0).all().item()
     c = b + n / 4 if n == 6 else b - n / 4
     return c, n / 4, is_other
+
+
+@branching((UP, UP), APART, (DOWN, UP))
+def first_of_a_dict_that_changes(a, b):
+    """An iterator over what changed since says nothing of where it stands."""
+    held = {"a": a, "b": b}
+    if a.sum() > 0:
+        b = b + next(iter(held.values()))
+        held.pop("a")
+    else:
+        held.pop("a")
+    return b

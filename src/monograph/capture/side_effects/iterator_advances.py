@@ -118,7 +118,10 @@ def _position(iterator: Any) -> list[Any] | None:
     """What an iterator says that is left of it, without what those within it say; None: nothing."""
     if type(iterator) not in ITERATORS:
         return None
-    _, parts, *state = iterator.__reduce__()
+    try:
+        _, parts, *state = iterator.__reduce__()
+    except RuntimeError:  # the dict that it goes over changed
+        return None
     return [_position(part) if type(part) in ITERATORS else part for part in (*parts, *state)]
 
 
