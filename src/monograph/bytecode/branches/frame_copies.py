@@ -28,6 +28,7 @@ __all__ = [
     "ITERATORS",
     "are_alike",
     "clone",
+    "reduced",
     "relatives",
     "resume",
     "snapshot",
@@ -131,7 +132,8 @@ def stand_alike(one: Any, other: Any) -> bool:
     if kind is not type(other):
         return False
     if kind in ITERATORS:
-        return _made_alike(one.__reduce__(), other.__reduce__())
+        made_of = reduced(one)
+        return made_of is not None and _made_alike(made_of, reduced(other))
     if kind is InterpretedGenerator:
         return are_alike(one.frame, other.frame)
     if kind is IteratorAdapter:
@@ -180,7 +182,11 @@ def _cloned(values: Iterable[Any], memo: dict[int, Any]) -> list[Any]:
 
 def _clone_of_c(iterator: Any, memo: dict[int, Any]) -> Any:
     """Make an iterator anew of what it says it is made of, with the iterators in it cloned."""
-    make, parts, *state = iterator.__reduce__()
+    made_of = reduced(iterator)
+    if made_of is None:
+        kind = f"{type(iterator).__name__} over what was changed"
+        raise problem("branch-copies", reason=_REASON.format(kind))
+    make, parts, *state = made_of
     if type(make) is BuiltinFunctionType and parts and type(iterator) in _OF_DICTS:
         # The parts are the values that are left: an iterator of a dict does not say where it is.
         return iter(parts[0])
@@ -188,6 +194,14 @@ def _clone_of_c(iterator: Any, memo: dict[int, Any]) -> Any:
     if state and state[0] is not None:
         made.__setstate__(state[0])
     return made
+
+
+def reduced(iterator: Any) -> Any:
+    """What an iterator of Python's says it is made of; None where that changed its size since."""
+    try:
+        return iterator.__reduce__()
+    except RuntimeError:
+        return None
 
 
 _OF_DICTS = frozenset(type(iter(made)) for made in ({}, {}.keys(), {}.values(), {}.items()))

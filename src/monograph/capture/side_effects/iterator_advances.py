@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from monograph.bytecode.branches.frame_copies import ITERATORS, are_alike
+from monograph.bytecode.branches.frame_copies import ITERATORS, are_alike, reduced
 from monograph.bytecode.evaluation.generators import SERIAL, InterpretedGenerator
 from monograph.capture.side_effects.container_contents import same
 
@@ -116,12 +116,10 @@ _PACKAGES: Final = frozenset({"builtins", "itertools"})
 
 def _position(iterator: Any) -> list[Any] | None:
     """What an iterator says that is left of it, without what those within it say; None: nothing."""
-    if type(iterator) not in ITERATORS:
+    made_of = reduced(iterator) if type(iterator) in ITERATORS else None
+    if made_of is None:
         return None
-    try:
-        _, parts, *state = iterator.__reduce__()
-    except RuntimeError:  # the dict that it goes over changed
-        return None
+    _, parts, *state = made_of
     return [_position(part) if type(part) in ITERATORS else part for part in (*parts, *state)]
 
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from monograph.bytecode import Hooks, Interpreter
-from monograph.bytecode.branches.frame_copies import clone, resume, snapshot
+from monograph.bytecode.branches.frame_copies import clone, resume, snapshot, stand_alike
 from monograph.bytecode.evaluation.frame import InterpreterFrame
 from monograph.diagnostics import MonographError
 
@@ -103,6 +103,19 @@ def test_an_iterator_nobody_can_copy_is_refused():
     """Sharing it would let one way see what the other took."""
     with pytest.raises(MonographError, match="cannot be copied"):
         clone(itertools.count(), {})
+
+
+@pytest.mark.parametrize("made", [dict.fromkeys("ab"), set("ab")])
+def test_an_iterator_over_what_grew_is_refused(made):
+    """It raises when it is asked on, unless the sizes agree again."""
+    iterator = iter(made)
+    other = clone(iterator, {})
+    assert stand_alike(iter(made), iter(made))
+    made |= {"c": 1} if isinstance(made, dict) else {"c"}
+    with pytest.raises(MonographError, match="over what was changed cannot be copied"):
+        clone(iterator, {})
+    assert stand_alike(other, other)
+    assert not stand_alike(iterator, iter(made))
 
 
 def test_a_copied_frame_has_every_slot():
