@@ -123,6 +123,15 @@ def the_input_or_a_replaced_buffer(x, self):
     return y
 
 
+def the_input_after_no_round(x):
+    """A loop on a side leaves the argument itself where it takes no round."""
+    y = x
+    if x.sum() < 99:
+        while x.sum() > 0:
+            x, y = x - 1, y * 2
+    return y
+
+
 REFUSED = [
     other_name_where_another_side_writes,
     other_name_beside_the_write,
@@ -133,6 +142,7 @@ REFUSED = [
 ]
 RIGHT = [
     the_input_or_a_replaced_buffer,
+    the_input_after_no_round,
     one_of_them_returned,
     one_all_along,
     used_and_not_returned,

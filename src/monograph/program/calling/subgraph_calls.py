@@ -265,7 +265,7 @@ def runnable_child(child: torch.nn.Module) -> torch.nn.Module:
         return child
     special = {*RUNS, *BOUNDED, ASSERT_METADATA, ASSERT_SCALAR}
     calls = [node for node in child.graph.nodes if node.op == "call_function"]
-    keeps = any(map(_is_left_out, calls))
+    keeps = any(_is_left_out(node) or runnable_target(node) is run_loop for node in calls)
     if not keeps and not any(node.target in special for node in calls):
         return child
     graph = torch.fx.Graph()
