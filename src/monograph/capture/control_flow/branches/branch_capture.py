@@ -67,7 +67,7 @@ from monograph.capture.numpy_arrays import AbstractArray
 from monograph.capture.recording.unbacked_values import known_value, state_value
 from monograph.capture.restart import Restart, restarted
 from monograph.diagnostics import MonographError, problem
-from monograph.integers import Expr, Relation, ne, negate, relation_text, require
+from monograph.integers import Contradiction, Expr, Relation, ne, negate, relation_text, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -420,7 +420,10 @@ def _run(recorder: Recorder, condition: Any, go: Callable[[bool], End]) -> list[
         raise problem("branches-multiply", kind="all", count=_MOST_BRANCHES)
     if recorder.region is not None and recorder.region.depth > _DEEPEST:
         raise problem("branches-multiply", kind="within", count=_DEEPEST)
-    return record_both(recorder, _NAME, condition, (go, go), ((True,), (False,)))
+    try:
+        return record_both(recorder, _NAME, condition, (go, go), ((True,), (False,)))
+    except Contradiction:  # no call takes one of them, which only what follows of it shows
+        raise Restart("no merge") from None
 
 
 def _start(recorder: Recorder, frame: InterpreterFrame, found: Ways, answer: bool) -> End:  # noqa: FBT001 - the condition's answer
