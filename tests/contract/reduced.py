@@ -139,6 +139,19 @@ def leaf_asked_after_its_row_was_written(x, y):
     return y * numbers(x.is_leaf, x.requires_grad)
 
 
+@probe(
+    "data",
+    with_gradient,
+    calls={**LEAVES, "negative": lambda: (with_gradient()[0], negative()[1])},
+    refused=("branch-decides", "data-dependent-branch"),
+)
+def leaf_asked_behind_an_if(x, y):
+    """One side leaves the leaf, the other has computed something of it."""
+    if y.sum() > 0:
+        x = x * 2
+    return y * numbers(x.is_leaf, x.requires_grad)
+
+
 @probe("layout", with_gradient, calls=LEAVES)
 def leaf_asked_by_another_name(x, y):
     """Operators that give back what they are given."""

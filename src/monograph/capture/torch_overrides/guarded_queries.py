@@ -138,11 +138,14 @@ class _Asked(NamedTuple):
     def subject(self) -> Subject | None:
         """What the tensor is, by whatever name, if it is an input, or the module's.
 
-        Raises: outside-read (an operator may have given it back, or something else).
+        Raises: outside-read, branch-decides (it was given back, or is something else).
         """
-        known, names = self.recorder.answers_noted.subjects, [self.tensor]
+        noted, names = self.recorder.answers_noted, [self.tensor]
+        known = noted.subjects
         if self.question in _OF_OBJECTS and self.counts:
             names = self.recorder.lineage.names(self.tensor)
+            if any(map(noted.owner, self.recorder.aliases.possible_storages(self.tensor)[1:])):
+                raise problem("branch-decides", what="which tensor this is")
         chains = [view_chain(each.node, ARGUMENT) for each in names if each.node is not None]
         return next((known[chain[-1]] for chain in chains if chain[-1] in known), None)
 
