@@ -80,13 +80,13 @@ def before_elements(recorder: Recorder, op: Operator, given: object) -> None:
 
 
 def before_write(
-    recorder: Recorder, op: Operator, to: AbstractTensor, followed: object, idle: object
+    recorder: Recorder, op: Operator, to: AbstractTensor, *, followed: bool, idle: bool
 ) -> None:
     """An operator is about to write to a tensor, or would if it were not idle.
 
     Raises: RuntimeError (a leaf that the call made; elements that share memory, if tried).
     """
-    recorder.lineage.check_leaf(to, op.overload, followed=bool(followed))
+    recorder.lineage.check_leaf(to, op.overload, followed=followed)
     shared = shares_elements(to.tensor_type)
     if idle or shared is False or not refuses_shared(op.overload, to.tensor_type.dtype):
         return
