@@ -219,7 +219,8 @@ class _Monitoring:
             return self._monitoring.DISABLE
         if not self._thread.is_told:
             return None
-        plan = listener.plans.get(id(code), listener.plans)
+        key = id(code)
+        plan = listener.plans.get(key, listener.plans)
         if plan is not None:
             frame = sys._getframe(1)
             listener.begins(frame, plan)
@@ -227,9 +228,9 @@ class _Monitoring:
                 if listener.aside is frame:
                     self._tell_of(code, self._events.PY_RETURN)
                 return None
-        if id(code) not in self._codes:
+        if key not in self._codes:
             self._tell_of(code, self._events.CALL)
-        return self._monitoring.DISABLE if listener.plans.get(id(code), 0) is None else None
+        return self._monitoring.DISABLE if listener.plans.get(key, 0) is None else None
 
     def _tell_of(self, code: CodeType, events: int) -> None:
         if self._tool is not None:  # it may be an event of another thread, and all have ended

@@ -84,8 +84,9 @@ class Shadows:
 
     def enter(self, code: CodeType, variables: dict[str, Any]) -> None:
         """Code is about to run for the first time, with these globals."""
+        owner = id(variables)
         for name in code.co_names:
-            key = id(variables), name
+            key = owner, name
             if key in self._made:
                 continue
             with _LOCK:
