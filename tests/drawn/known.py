@@ -22,8 +22,6 @@ KNOWN = {
     r"strides', [2-9, ]+\), .*True\)\) became .*strides'[1-9, ]+\), .*False\)": (
         r"(?s)\.imag.*^ *(?:if|while|for) "
     ),
-    # A number that nothing uses is not computed.
-    r"eager raises \w+Error: cannot convert float (NaN|infinity) to integer": r"\b(?:round|int)\(",
     # Plain capture does not see `is`.
     r"^plain.*(\('(bool|int)',|values)": r" is (?!None|not None)|\bis \w",
     # A checkpoint computes again what is overwritten, a buffer that is replaced is written to, and

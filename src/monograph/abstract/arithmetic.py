@@ -21,6 +21,7 @@ from monograph.integers import (
     Real,
     Relation,
     Truth,
+    active,
     all_of,
     any_of,
     call,
@@ -202,7 +203,16 @@ def _exclusive(left: Any, right: Any) -> Any:
 
 
 def _integral(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: value if isinstance(value, int | Expr) else function(value)
+    def rounded(value: Any) -> Any:
+        if isinstance(value, int | Expr):
+            return value
+        made = function(value)
+        told = active().rounded if has_facts() and isinstance(made, Expr) else None
+        if told is not None:
+            told(made)
+        return made
+
+    return rounded
 
 
 def _is_integer(value: Any) -> Any:
@@ -347,10 +357,8 @@ class SymbolicNumber(ABC):
     def round(self, digits: Any = None) -> Self:
         """`round(x)` stays symbolic; `round(x, digits)` has no exact form and fixes the value."""
         value = as_number(self.settled())
-        if isinstance(value, int | Expr):
-            return self.beside(value, int)
-        if digits is None:
-            return self.beside(round_(value), int)
+        if digits is None or isinstance(value, int | Expr):
+            return self.beside(_integral(round_)(value), int)
         return self.beside(round(self.guard_float("", 0), int(digits)), float)
 
     def sym_sum(self, nodes: Sequence[SymbolicNumber]) -> Self:

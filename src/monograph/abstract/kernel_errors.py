@@ -5,6 +5,7 @@ A call of one stays in the graph where nobody uses its result: eager code raises
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import torch
@@ -45,6 +46,8 @@ _OF_DATA: Final = frozenset({"cholesky", "inverse", "linalg_cholesky", "linalg_i
 """Operators of matrices that some matrices have no result of."""
 _OF_LAYOUTS: Final = frozenset({"unflatten", "view", "view_as", "view_as_complex"})
 """Views that tensors of some strides do not have."""
+_ROUNDING: Final = frozenset({math.ceil, math.floor, math.trunc, round})
+"""Functions of numbers that have no result for NaN, which only data is."""
 RAISING: Final = OF_NO_ELEMENTS | OF_INDICES | _OF_DATA | _OF_LAYOUTS
 _WRITES_SHARED: Final = frozenset(
     {
@@ -75,6 +78,9 @@ def refuses_shared(overload: OpOverload, dtype: torch.dtype) -> bool:
 def may_raise(node: Node) -> bool:
     """Whether a call may raise although the types of its arguments are right."""
     target: Any = node.target
+    if target in _ROUNDING:
+        number = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
+        return isinstance(number, torch.SymFloat) and number.node.hint is None
     if not isinstance(target, OpOverload) or target.namespace != "aten":
         return False
     name = schema_of(target).name.removeprefix("aten::")

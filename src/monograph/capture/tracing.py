@@ -224,7 +224,7 @@ class Trace:
             recording = partial(Continuing, problems=request.problems)
         recorder = self.recorder = recording(writer, scopes, facts, ANSWERS)
         recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
-        facts.locate = recorder.origin
+        facts.locate, facts.rounded = recorder.origin, writer.keep_rounded
         facts.overlook = partial(overlooked, facts)
         facts.runs_plainly = not request.strict
         self.state = ModuleState(named)

@@ -114,6 +114,7 @@ class Facts:
         "pool",
         "premises",
         "rewritten",
+        "rounded",
         "runs_plainly",
         "spoken",
         "stated",
@@ -141,6 +142,8 @@ class Facts:
         # there is nothing that inputs must satisfy then, as the branch may not be taken.
         self.outer: Facts | None = None
         self.within_branch = False
+        # Told of the integer that a float is rounded to, at which Python raises where that is NaN.
+        self.rounded: Callable[[Expr], None] | None = None
         # What decides whether `reshape` gives a view, where only the example tells that it does.
         self.views_in_doubt: ViewsInDoubt | None = None
         # Whether Python itself runs user code, where nobody keeps numbers symbolic in `int`, `len`.
@@ -183,7 +186,7 @@ class Facts:
         copied.spoken = {**self.spoken}
         copied.knowledge = self.knowledge.copy(copied._precedence)
         copied.locate = _nowhere
-        copied.listener = copied.overlook = copied.example = None
+        copied.listener = copied.overlook = copied.example = copied.rounded = None
         copied.outer = self.outer
         copied.within_branch = self.within_branch
         copied.runs_plainly = self.runs_plainly
@@ -209,7 +212,7 @@ class Facts:
         copied = self.copy()
         copied.outer = self
         copied.within_branch = True
-        copied.locate = self.locate
+        copied.locate, copied.rounded = self.locate, self.rounded
         return copied
 
     def take_symbols(self, branch: "Facts") -> None:

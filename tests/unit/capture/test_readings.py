@@ -1,5 +1,7 @@
 """A number that is read out of one tensor twice is one number, until somebody writes to it."""
 
+import math
+
 import pytest
 import torch
 
@@ -79,3 +81,56 @@ def test_elements_are_read_by_place(strict):
             torch.testing.assert_close(run(X, given), elements(X, given.clone()))
     counted = [str(node.target) for node in program.graph.nodes].count("aten.item.default")
     assert counted == 5
+
+
+def branched(x):
+    """One side alone asks."""
+    if x[0] > 0:
+        int(x.mean())
+    return x + 1
+
+
+ROUNDED = {
+    "floor": lambda x: (math.floor(x.sum().item()), x + 1)[1],
+    "ceil": lambda x: (math.ceil(2 * x.sum().item()), x + 1)[1],
+    "int": lambda x: (int(x.mean()), x + 1)[1],
+    "round": lambda x: (round(x.mean().item()), x + 1)[1],
+    "branched": branched,
+}
+
+
+def outcome(call, *values):
+    """What a call gives or raises, and what it was given afterwards."""
+    given = torch.tensor(values)
+    try:
+        made = call(given).tolist()
+    except (ValueError, OverflowError) as error:
+        made = type(error), str(error)
+    return str((made, given.tolist()))
+
+
+@BOTH
+@pytest.mark.parametrize("forward", ROUNDED.values(), ids=ROUNDED)
+def test_rounding_what_is_no_number_raises(forward, strict, tmp_path):
+    """Also where nobody uses the integer: lowered, and saved, where the reader says so."""
+    program = monograph.export(module(forward), (torch.tensor([1.0, 2.0]),), strict=strict)
+    monograph.save(program, tmp_path / "p.pt2")
+    for run in [each.module() for each in (program, program.run_decompositions())]:
+        for values in ((1.5, 2.5), (1.0, math.nan), (1.0, math.inf), (-1.0, math.nan)):
+            assert outcome(run, *values) == outcome(forward, *values)
+    with pytest.raises(monograph.MonographError, match=r"cannot\s+convert float NaN"):
+        monograph.load(tmp_path / "p.pt2").module()(torch.tensor([1.0, math.nan]))
+
+
+def test_rounded_sizes_are_not_kept():
+    """They are never NaN."""
+    forward = ROUNDED["floor"]
+
+    def of_sizes(x):
+        math.floor(x.shape[0] * 0.3)
+        return x + 1
+
+    for each, n in ((forward, 1), (of_sizes, 0)):
+        shapes = {"x": {0: monograph.Dim.AUTO}}
+        program = monograph.export(module(each), (X,), dynamic_shapes=shapes)
+        assert [node.target for node in program.graph.nodes].count(math.floor) == n

@@ -297,10 +297,15 @@ class GraphWriter:
         """The number of a tensor is known from here on."""
         self._readings[reading] = number
 
-    def can_compute(self, relation: Relation) -> bool:
-        """Whether everything the relation is about has been computed."""
+    def can_compute(self, value: Expr | Relation) -> bool:
+        """Whether everything that a number or relation is about has been computed."""
         made = self._numbers, self._sources, self._floats_of
-        return all(any(symbol in kind for kind in made) for symbol in relation.symbols)
+        return all(any(symbol in kind for kind in made) for symbol in value.symbols)
+
+    def keep_rounded(self, number: Expr) -> None:
+        """Compute here what a float that only data tells is rounded to, whoever uses it."""
+        if active().hint_of(number) is None and self.can_compute(number):
+            self.number(number)
 
     def assertion(self, relation: Relation) -> Any:
         """A node that computes a relation as it was stated, although it is assumed already."""
