@@ -234,3 +234,32 @@ def test_integers_of_a_range_are_drawn_in_every_form():
         expected = Draws()(x)
         reseed(0)
         torch.testing.assert_close(form(x), expected)
+
+
+def _bits_within(x):
+    with torch.enable_grad():
+        x.view(torch.int32).zero_()
+
+
+def _bits_within_two(x):
+    with torch.no_grad(), torch.enable_grad():
+        y = x + 1
+        with torch.autocast("cpu"):
+            x.view(torch.int32).zero_()
+    return x, y
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("forward", [_bits_within, _bits_within_two])
+def test_writes_beneath_the_history_of_an_input_in_a_region(forward, form, grad):
+    """A leaf that needs gradients takes them as it does in eager code."""
+    module = type("Module", (nn.Module,), {"forward": staticmethod(forward)})()
+    program = FORMS[form](monograph.export(module, (torch.ones(3),)))
+    x, given = (torch.ones(3, requires_grad=grad) for _ in range(2))
+    made, expected = program(given), forward(x)
+    assert given.tolist() == x.tolist() == [0, 0, 0]
+    assert given.is_leaf
+    if expected is not None:
+        assert made[0] is given
+        assert [each.requires_grad for each in made] == [each.requires_grad for each in expected]

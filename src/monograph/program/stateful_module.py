@@ -13,8 +13,11 @@ from torch.fx.node import Node, map_arg
 from monograph.abstract.aliasing import view_steps
 from monograph.capture.recording.graph_writer import identifier
 from monograph.diagnostics import problem
+from monograph.host.flags import region_operators
 from monograph.host.fx_nodes import append_node, close_graph
 from monograph.host.overloads import aten
+from monograph.passes.graph_walks import subgraph_of
+from monograph.passes.reaching_values import subgraph_call
 from monograph.program.calling.checks import compile_checks
 from monograph.program.calling.input_mutation import InputWriteBack
 from monograph.program.calling.program_module import (
@@ -310,10 +313,28 @@ class _StatefulGraph:
 
 def _is_unseen(value: Node, name: str | None) -> bool:
     """Whether an input has another value, and still the history that it came with."""
-    source: Any = value
-    while isinstance(source, Node) and source.target is aten.copy.default:
-        source = source.args[0]
+    source = _history_of(value)
     return source is not value and getattr(source, "name", None) == name
+
+
+def _history_of(value: Any) -> Any:
+    """What a value has the history of: it may be a copy over that, also one made in a region."""
+    while isinstance(value, Node):
+        call: Any = subgraph_call(value)
+        if value.target is aten.copy.default:
+            value = value.args[0]
+        elif call is None or call.target not in region_operators():
+            break
+        else:
+            place = next(i for i, each in enumerate(call.args) if isinstance(each, Node))
+            graph = subgraph_of(call.args[place]).graph
+            returned: Any = graph.output_node().args[0]
+            inner = _history_of(returned[value.args[1]])
+            if getattr(inner, "op", "") != "placeholder":
+                break
+            inputs = [each for each in graph.nodes if each.op == "placeholder"]
+            value = call.args[place + 1 + inputs.index(inner)]
+    return value
 
 
 __all__ = [
