@@ -216,3 +216,46 @@ def test_views_that_autograd_saw_nobody_take_and_nobody_writes_to(form):
     assert_close(gradients(lowered, inputs), gradients(Before(), inputs))
     leaf = torch.randn(3, 4, requires_grad=True)
     assert [y.requires_grad for y in lowered(leaf)] == [y.requires_grad for y in Before()(leaf)]
+
+
+def _copied_by_its_layout(x):
+    with torch.no_grad():
+        tail = x[-1:]
+    tail.reshape(-1).contiguous().add_(2)
+    return tail, x * 2
+
+
+def _never_written(x):
+    with torch.no_grad():
+        same = x.view(x.shape)
+        same.reshape(-1).contiguous().add_(2)
+    return same, same.reshape(-1)
+
+
+class _Below(nn.Module):
+    """The view is taken in a module below."""
+
+    def __init__(self, below):
+        super().__init__()
+        self.below = below
+
+    def forward(self, x):
+        tail, other = self.below(x)
+        return other + 1, tail
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("forward", [_copied_by_its_layout, _never_written])
+@pytest.mark.parametrize("below", [False, True])
+def test_returned_views_that_autograd_saw_nobody_take(forward, form, below):
+    """They need no gradients although their memory, of strided rows, looks written to."""
+    module = type("Module", (nn.Module,), {"forward": staticmethod(forward)})()
+    module = _Below(module) if below else module
+    leaf = torch.randn(2, 6)[:, ::2].requires_grad_()
+    program = FORMS[form](monograph.export(module, (leaf,)))
+    expected = module(leaf)
+    for run in (program.module(), monograph.unflatten(program)):
+        made = run(leaf)
+        assert_close(made, expected)
+        flags = [(y.requires_grad, y.is_leaf, y._base is None) for y in made]
+        assert flags == [(y.requires_grad, y.is_leaf, y._base is None) for y in expected]

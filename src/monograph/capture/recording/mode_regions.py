@@ -75,7 +75,7 @@ def _runs(graph: Graph, states: Mapping[Node, State], depth: int) -> list[list[N
     reads: list[Node] = []
     previous: Any = None
     for node in graph.nodes:
-        if _is_number_between(node):
+        if not states.get(node) and _is_number_between(node):
             if previous is not None:
                 numbers.append(node)
             continue
@@ -190,7 +190,7 @@ def _call_instead(
 
 def _stack_of(region: ModeRegion, node: Node) -> dict[str, tuple[str, str]]:
     """The modules around the region itself: those around a node in it, as far as its owner."""
-    stack: dict[str, tuple[str, str]] = node.meta["nn_module_stack"]
+    stack: dict[str, tuple[str, str]] = node.meta.get("nn_module_stack", {})
     keys, owner = list(stack), f"{STACK_ROOT}{region.owner}"
     if owner not in stack:
         return stack
