@@ -166,13 +166,13 @@ def _call_instead(
     target: str,
     new_name: Callable[[str], str],
 ) -> None:
-    place, first = run[0], _first_call(run)
-    attribute = _before(graph, place, target, "get_attr", target, ())
+    first = _first_call(run)  # numbers that it takes may stand after the subgraphs that it reads
+    attribute = _before(graph, first, target, "get_attr", target, ())
     grad_operator, autocast_operator = region_operators()
     function: Any = grad_operator if region.kind == "grad" else autocast_operator
     arguments = (*region.settings, attribute, *inputs)
     name = new_name(f"wrap_with_{region.kind}")
-    call = _before(graph, place, name, "call_function", function, arguments)
+    call = _before(graph, first, name, "call_function", function, arguments)
     call.meta = {
         **{key: value for key, value in first.meta.items() if key != "val"},
         "nn_module_stack": _stack_of(region, first),
@@ -180,7 +180,7 @@ def _call_instead(
     }
     for i, node in enumerate(outputs):
         item = _before(
-            graph, place, new_name("getitem"), "call_function", operator.getitem, (call, i)
+            graph, first, new_name("getitem"), "call_function", operator.getitem, (call, i)
         )
         item.meta = dict(node.meta)
         node.replace_all_uses_with(item)

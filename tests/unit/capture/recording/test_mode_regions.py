@@ -70,3 +70,22 @@ def test_arithmetic_of_sizes_does_not_end_a_region():
     program = export(Sized(), (torch.ones(3),))
     assert len([node for node in program.graph.nodes if "wrap_with" in node.name]) == 1
     assert program.module()(torch.tensor([1.0, 0.0, 1.0])).shape == (4,)
+
+
+class Counting(nn.Module):
+    """Branches on a number out of data within a region, which nothing else stands in."""
+
+    def forward(self, x):
+        positive = x.masked_select(x > 0)
+        with torch.enable_grad():
+            if len(positive) == 2:
+                x = x.tanh()
+        return x
+
+
+def test_a_number_that_a_region_takes_stands_before_it():
+    """Also where the subgraphs of a branch are read before the number is computed."""
+    program = export(Counting(), (torch.tensor([1.0, 2.0, -1.0]),))
+    for run in (program.module(), program.run_decompositions().module()):
+        for x in (torch.tensor([1.0, 2.0, -1.0]), torch.tensor([1.0, -2.0, -1.0])):
+            torch.testing.assert_close(run(x), Counting()(x))
