@@ -422,6 +422,27 @@ def half_done_in_place(wrap):
 
 
 @scenario
+def half_done_by_operators_in_place(wrap):
+    total = torch.zeros(2)
+
+    def f(x, table):
+        try:
+            total.add_(1)
+            y = table.clone()
+            y.index_add_(0, x, torch.ones(1))
+            total.add_(10)
+        except IndexError:
+            y = total * 0
+        return y + 1
+
+    call = wrap(f)
+    seen = []
+    for index in (1, 7, 2, 9, 3, 3):
+        seen += [call(torch.tensor([index]), torch.ones(5)), total.clone()]
+    return seen
+
+
+@scenario
 def exception_after_effects(wrap):
     kept = []
 
