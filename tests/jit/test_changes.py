@@ -13,11 +13,11 @@ import time
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from monograph.jit import optimize
 from tests.jit import programs
 from tests.jit.running import plain, quiet
+from tests.raising import RAISING_FOR_DATA
 
 SCENARIOS = {}
 X = torch.ones(2, 3)
@@ -590,46 +590,6 @@ def test_as_in_eager_code(name):
     expected = plain(SCENARIOS[name](lambda each: each))
     found = plain(quiet(SCENARIOS[name], optimize()))
     assert str(found) == str(expected)
-
-
-RAISING_FOR_DATA = {
-    "assert": (torch._assert_async, torch.tensor(True), torch.tensor(False)),
-    "bernoulli": (torch.bernoulli, torch.ones(2), torch.full((2,), 2.0)),
-    "cross entropy": (
-        lambda p: F.binary_cross_entropy(p, torch.ones(2)),
-        torch.full((2,), 0.5),
-        torch.full((2,), 2.0),
-    ),
-    "division": (lambda n: torch.tensor([4, 4]) // n, torch.ones(2).int(), torch.zeros(2).int()),
-    "embedding bag": (
-        lambda i: F.embedding_bag(i, torch.ones(3, 2), torch.tensor([0])),
-        torch.tensor([1, 2]),
-        torch.tensor([1, 4]),
-    ),
-    "index_copy_": (
-        lambda i: torch.ones(3).index_copy_(0, i, torch.ones(2)),
-        torch.tensor([1, 2]),
-        torch.tensor([1, 4]),
-    ),
-    "inverse": (torch.linalg.inv, torch.eye(2), torch.zeros(2, 2)),
-    "factorization": (torch.linalg.cholesky, torch.eye(2), -torch.eye(2)),
-    "margin loss": (
-        lambda i: F.multi_margin_loss(torch.ones(2, 3), i),
-        torch.tensor([1, 2]),
-        torch.tensor([1, 4]),
-    ),
-    "masked_scatter": (
-        lambda m: torch.masked_scatter(torch.zeros(2), m, torch.ones(1)),
-        torch.tensor([True, False]),
-        torch.tensor([True, True]),
-    ),
-    "multinomial": (lambda p: torch.multinomial(p, 1), torch.ones(2), -torch.ones(2)),
-    "unpooling": (
-        lambda i: F.max_unpool1d(torch.ones(1, 1, 2), i, 2),
-        torch.tensor([[[0, 2]]]),
-        torch.tensor([[[0, 9]]]),
-    ),
-}
 
 
 @pytest.mark.parametrize("name", RAISING_FOR_DATA)

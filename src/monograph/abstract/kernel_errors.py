@@ -42,8 +42,19 @@ OF_INDICES: Final = frozenset(
     }
 )
 """Operators that take positions, which may lie outside of what there is: all do of nothing."""
-_OF_DATA: Final = frozenset({"cholesky", "inverse", "linalg_cholesky", "linalg_inv"})
-"""Operators of matrices that some matrices have no result of."""
+_OF_DATA: Final = frozenset(
+    {
+        *("_embedding_bag", "_embedding_bag_forward_only", "binary_cross_entropy", "cholesky"),
+        *("cholesky_inverse", "inverse", "masked_scatter", "max_unpool2d", "max_unpool3d"),
+        *("multi_margin_loss", "multilabel_margin_loss", "multilabel_margin_loss_forward"),
+        *("nanquantile", "pinverse", "quantile", "segment_reduce", "svd"),
+    }
+)
+"""Operators that some values have no result of."""
+_OF_MATRICES: Final = ("_linalg_", "linalg_")
+"""How the names of factorizations begin, which some matrices do not have."""
+OF_INTEGERS: Final = frozenset({"div", "floor_divide", "fmod", "pow", "remainder"})
+"""Pointwise operators that raise for some integers."""
 _OF_LAYOUTS: Final = frozenset({"unflatten", "view", "view_as", "view_as_complex"})
 """Views that tensors of some strides do not have."""
 _ROUNDING: Final = frozenset({math.ceil, math.floor, math.trunc, round})
@@ -84,12 +95,15 @@ def may_raise(node: Node) -> bool:
     if not isinstance(target, OpOverload) or target.namespace != "aten":
         return False
     name = schema_of(target).name.removeprefix("aten::")
+    if name in OF_INTEGERS:
+        value = node.meta.get("val")
+        return isinstance(value, AbstractTensor) and not is_differentiable(value.dtype)
     if name not in RAISING:
-        return False
+        return name.startswith(_OF_MATRICES)
     if name in _OF_LAYOUTS:
         source = node.args[0]
         return isinstance(source, Node) and bool(layout_sources([source]))
-    return name not in OF_NO_ELEMENTS or not _has_elements(node.args[0])
+    return name in _OF_DATA or name not in OF_NO_ELEMENTS or not _has_elements(node.args[0])
 
 
 def _has_elements(argument: Any) -> bool:

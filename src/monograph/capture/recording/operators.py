@@ -206,14 +206,14 @@ def is_droppable(target: Any) -> bool:
     return not isinstance(target, HigherOrderOperator)
 
 
+def only_computes(call: Node) -> bool:
+    """Whether a call may go when nobody uses its result: it has no effect, and does not raise."""
+    return is_droppable(call.target) and not may_raise(call)
+
+
 def is_unused(node: Node) -> bool:
     """Whether a node of a graph may go: nobody uses its result, and it does nothing else."""
-    return (
-        not node.users
-        and node.op == "call_function"
-        and is_droppable(node.target)
-        and not may_raise(node)
-    )
+    return not node.users and node.op == "call_function" and only_computes(node)
 
 
 def written_out(outputs: list[Any], result: Any) -> list[tuple[Any, TensorType]]:

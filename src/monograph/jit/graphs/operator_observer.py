@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.aliasing import aliasing_of
-from monograph.abstract.kernel_errors import RAISING
+from monograph.abstract.kernel_errors import OF_INTEGERS, RAISING
 from monograph.host.dispatch import TorchDispatchMode, schema_of
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ class Observation:
 
 
 _OF_DATA: Final = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
-_OF_INTEGERS: Final = frozenset({"div", "floor_divide", "fmod", "pow", "remainder"})
-"""Pointwise operators that raise for some integers."""
 _TOTAL: Final = frozenset(
     {
         *("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "_fft_c2c", "_fft_c2r", "_fft_r2c"),
@@ -145,6 +143,6 @@ def _may_raise(operator: Any, args: Any) -> bool:
         return True
     if torch.Tag.pointwise in operator.tags:
         tensors = [each for each in args if isinstance(each, torch.Tensor)]
-        return name in _OF_INTEGERS and not any(map(torch.is_floating_point, tensors))
+        return name in OF_INTEGERS and not any(map(torch.is_floating_point, tensors))
     is_view = operator.is_view or torch.Tag.inplace_view in operator.tags
     return name not in _TOTAL and not is_view

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx.node import Node
 
-from monograph.capture.recording.operators import OPERATORS, is_droppable
+from monograph.capture.recording.operators import OPERATORS, only_computes
 from monograph.host.fx_nodes import append_node
 from monograph.host.operator_types import OpOverload
 from monograph.integers import Expr, Real, Relation
@@ -86,7 +86,7 @@ def _needed(builder: GraphBuilder, results: Any) -> set[Node]:
     for node in reversed(builder.writer.graph.nodes):
         if node.op != "call_function":
             needed.discard(node)
-        elif node in needed or not is_droppable(node.target):
+        elif node in needed or not only_computes(node):
             needed.add(node)
             needed.update(node.all_input_nodes)
     return needed

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.abstract.kernel_errors import may_raise
-from monograph.capture.recording.operators import is_droppable
+from monograph.capture.recording.operators import only_computes
 from monograph.host.flags import region_operators
 from monograph.host.operator_types import HigherOrderOperator
 from monograph.passes.rewrites.registry import rewrite
@@ -48,7 +47,7 @@ def _is_dead_when_unused(module: torch.fx.GraphModule, node: Node) -> bool:
         return False
     if isinstance(node.target, HigherOrderOperator):
         return all(_is_harmless(body) for body in _bodies(module, node))
-    return is_droppable(node.target) and not may_raise(node)
+    return only_computes(node)
 
 
 def has_effect(module: torch.fx.GraphModule | None, node: Node) -> bool:
