@@ -231,3 +231,23 @@ def test_what_a_size_leaves_in_doubt_is_refused(case, name):
             control_flow="capture_sizes",
         )
     assert name in [each.diagnostic.name for each in caught.value.problems]
+
+
+def square_on_one_side(x):
+    """One side needs two sizes to be one."""
+    if x.isnan().any():
+        torch._check(x.shape[0] == x.shape[1])
+        return x * 2
+    return x.new_ones(x.shape) + x.view(x.shape)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_lowered_sides_know_nothing_of_each_other(strict):
+    """What one learns of a size of an input is put into no other's computation of it."""
+    shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
+    module = Function(square_on_one_side)
+    program = monograph.export(module, (torch.rand(3, 3),), dynamic_shapes=shapes, strict=strict)
+    lowered = program.run_decompositions().module()
+    for sizes in ((3, 3), (5, 3), (2, 4)):
+        x = torch.rand(sizes)
+        torch.testing.assert_close(lowered(x), square_on_one_side(x))

@@ -455,15 +455,17 @@ class GraphWriter:
 
         A branch that is not taken divides by no 0.
         """
-        name = self.new_name(base)
+        name, facts = self.new_name(base), active()
         may_fail = function in _DIVIDING and active().within_branch and isinstance(args[1], Node)
         if self.body_begin is not None and self._is_early(args) and not may_fail:
             node = detached_node(self.body_begin.graph, name, "call_function", function, args, {})
             put_before(self.body_begin, node)
             self._prologue.add(node)
+            while facts.outer is not None:  # what a branch learns of it does not hold there
+                facts = facts.outer
         else:
             node = append_node(self.graph, name, "call_function", function, args, {})
-        node.meta["val"] = to_sym(value)
+        node.meta["val"] = to_sym(value, facts)
         return node
 
     def is_of_prologue(self, node: Node) -> bool:
