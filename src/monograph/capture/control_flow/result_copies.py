@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from monograph.abstract.aliasing import view_chain
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.host.fx_nodes import is_superfluous
@@ -29,7 +30,8 @@ _STRIDED = torch.ops.aten.as_strided.default
 
 def copied_with_gaps(tensor: AbstractTensor) -> AbstractTensor:
     """A copy with the strides of a tensor that has gaps, or is expanded; gradients go through."""
-    tensor.recorder.layout_asked(tensor, "strides")
+    if tensor.node is None or view_chain(tensor.node)[-1].op == "placeholder":
+        tensor.recorder.layout_asked(tensor, "strides")  # what is computed has no gaps of inputs
     call = tensor.recorder.call
     found = tensor
     for dim, stride in enumerate(tensor.tensor_type.stride()):
