@@ -61,6 +61,26 @@ def gpt2():
 
 
 @model(
+    axes={"input_ids": {0: "batch", 1: "seq"}},
+    sizes=[{"batch": 3, "seq": 16}, {"batch": 2, "seq": 21}, {"batch": 5, "seq": 6}],
+)
+def mamba2():
+    """State spaces in chunks of eight tokens, to which it pads."""
+    config = hf.Mamba2Config(
+        vocab_size=N_TOKENS,
+        hidden_size=32,
+        state_size=8,
+        num_hidden_layers=2,
+        num_heads=4,
+        head_dim=16,
+        n_groups=1,
+        chunk_size=8,
+        use_cache=False,
+    )
+    return hf.Mamba2ForCausalLM(config), lambda batch, seq: ((), {"input_ids": tokens(batch, seq)})
+
+
+@model(
     axes={"pixel_values": {0: "batch"}},
     sizes=[{"batch": 3}, {"batch": 2}, {"batch": 7}],
     edges=[{"batch": 1}],
