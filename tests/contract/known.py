@@ -18,7 +18,6 @@ EXPORTS_REFUSED: dict[str, dict[str, str]] = {
         "leaf_written_beneath": "not-functional",
         "leaf_written_as_ints": "not-functional",
         "turned_beside_another": "not-functional",
-        "view_where_none_is_followed": "lowering-loses",
         "written_where_whole": "not-functional",
         "such_a_view_is_written_to": "not-functional",
         "storage_taken_over": "not-functional",

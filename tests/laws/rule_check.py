@@ -89,6 +89,19 @@ def typed(value: Any) -> Any:
     return mapped(value, lambda v: type_of(v) if isinstance(v, torch.Tensor) else v)
 
 
+class OperatorWatch(TorchDispatchMode):
+    """Is told of each operator that a sample runs; collects faults, and names that it has seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: dict[str, str] = {}
+        self.seen: set[str] = set()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
 class Watch(TorchDispatchMode):
     """Checks each dispatched operator that has a rule; opens composite operators."""
 

@@ -4,7 +4,6 @@ import warnings
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from monograph.abstract.aliasing import ARGUMENT, FRESH, VIEW, aliasing_of
 from monograph.abstract.layout_origin import CONTIGUOUS, GAPPED, IN_FORMATS, makes_contiguous
@@ -12,6 +11,7 @@ from monograph.abstract.tensor_type import type_of
 from monograph.host.dispatch import share_memory
 from monograph.integers import Facts, use
 from tests.laws.rule_check import (
+    OperatorWatch,
     flat,
     is_composite,
     is_ordinary,
@@ -24,17 +24,8 @@ from tests.laws.rule_check import (
 pytestmark = pytest.mark.laws
 
 
-class Watch(TorchDispatchMode):
+class Watch(OperatorWatch):
     """Compares each operator it is told of with the table; opens composite ones besides."""
-
-    def __init__(self):
-        super().__init__()
-        self.faults = {}
-        self.seen = set()
-
-    @classmethod
-    def _should_skip_dynamo(cls):
-        return False
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}

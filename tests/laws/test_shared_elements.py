@@ -6,27 +6,24 @@ import warnings
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.kernel_errors import refuses_shared
 from monograph.host.dispatch import overloads_named
-from tests.laws.rule_check import is_ordinary, load_rules, mapped, op_samples, own_samples
+from tests.laws.rule_check import (
+    OperatorWatch,
+    is_ordinary,
+    load_rules,
+    mapped,
+    op_samples,
+    own_samples,
+)
 
 pytestmark = pytest.mark.laws
 
 
-class Watch(TorchDispatchMode):
+class Watch(OperatorWatch):
     """Tries the in-place operators beside those that it is told of."""
-
-    def __init__(self):
-        super().__init__()
-        self.faults = {}
-        self.seen = set()
-
-    @classmethod
-    def _should_skip_dynamo(cls):
-        return False
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}

@@ -259,3 +259,63 @@ def test_returned_views_that_autograd_saw_nobody_take(forward, form, below):
         assert_close(made, expected)
         flags = [(y.requires_grad, y.is_leaf, y._base is None) for y in made]
         assert flags == [(y.requires_grad, y.is_leaf, y._base is None) for y in expected]
+
+
+def _cache(self, x, y):
+    with torch.no_grad():
+        self.cache[1:3] = y
+        part = self.cache[:3]
+    return part, x * 2
+
+
+def _rows(self, x, y):
+    with torch.no_grad():
+        x.mul_(2)
+        rows = x.split(1)
+    return rows, y
+
+
+def _turned(self, x, y):
+    with torch.no_grad():
+        x.add_(1)
+        turned = x.t()
+    return turned, turned + y.t()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("forward", [_cache, _rows, _turned])
+@pytest.mark.parametrize("grad", [False, True])
+def test_views_of_what_was_written_where_autograd_does_not_look(forward, form, grad):
+    """They are of the input or buffer, and need no gradients, whoever else does."""
+
+    class Module(nn.Module):
+        """Has a buffer."""
+
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("cache", torch.zeros(4, 4))
+
+    Module.forward = forward
+
+    def given():
+        torch.manual_seed(0)
+        return torch.randn(2, 4), torch.randn(2, 4, requires_grad=grad)
+
+    program = FORMS[form](monograph.export(Module(), given()))
+    runs = []
+    for module in (Module(), program.module()):
+        x, y = given()
+        made = [*pytree.tree_leaves(module(x, y))]
+        memory = {"x": x, "cache": dict(module.named_buffers())["cache"]}
+        runs.append((made, memory))
+    (expected, theirs), (made, ours) = runs
+    assert_close(made, expected)
+    assert_close(ours, theirs)
+    for one, other in zip(made, expected, strict=True):
+        assert (one.requires_grad, one.stride()) == (other.requires_grad, other.stride())
+        for name in ours:
+            lies = [
+                each.untyped_storage().data_ptr() == of[name].untyped_storage().data_ptr()
+                for each, of in ((one, ours), (other, theirs))
+            ]
+            assert lies[0] is lies[1], name

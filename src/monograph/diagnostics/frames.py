@@ -44,8 +44,10 @@ __all__ = [
 
 AnySpot = TypeVar("AnySpot", bound="Frame | Place")
 identity: Final = object.__hash__
-"""As `id`, a number of each object's own, but no audit event: a hook in Python, as filelock (hence
-transformers) has one from Python 3.12 on, makes `id` eight times as slow."""
+"""As `id`, a number of each object's own, but without its audit event.
+
+Why: with a hook in Python, as filelock (so transformers) has from 3.12 on, `id` takes eightfold.
+"""
 Kind = Literal["user", "library", "machinery", "ours"]
 
 TORCH_MACHINERY = ("_", "fx/", "library.py", "nn/modules/module.py", "overrides.py", "utils/")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.aliasing import aliasing_of
-from monograph.abstract.kernel_errors import OF_INTEGERS, RAISING
-from monograph.host.dispatch import TorchDispatchMode, schema_of
+from monograph.abstract.kernel_errors import raises_for_values
+from monograph.host.dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -37,32 +37,6 @@ class Observation:
 
 
 _OF_DATA: Final = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
-_TOTAL: Final = frozenset(
-    {
-        *("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "_fft_c2c", "_fft_c2r", "_fft_r2c"),
-        *("_local_scalar_dense", "_log_softmax", "_native_batch_norm_legit", "_prelu_kernel"),
-        *("_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training"),
-        *("_reshape_copy", "_safe_softmax", "_scaled_dot_product_flash_attention_for_cpu"),
-        *("_softmax", "_to_copy", "_unsafe_view", "addbmm", "addmm", "addmv", "addr", "all"),
-        *("any", "arange", "argsort", "avg_pool1d", "avg_pool2d", "avg_pool3d", "baddbmm", "bmm"),
-        *("bucketize", "cat", "col2im", "constant_pad_nd", "convolution", "copy", "cumprod"),
-        *("cumsum", "dot", "empty", "empty_like", "empty_permuted", "empty_strided", "eye"),
-        *("fill", "flip", "full", "full_like", "glu", "grid_sampler_2d", "huber_loss", "im2col"),
-        *("isin", "lift_fresh", "linspace", "logcumsumexp", "logsumexp", "mean", "mm", "mv"),
-        *("max_pool2d_with_indices", "max_pool3d_with_indices", "mkldnn_rnn_layer", "mse_loss"),
-        *("native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm"),
-        *("new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "nonzero"),
-        *("ones", "ones_like", "pixel_shuffle", "pixel_unshuffle", "prod", "rand", "rand_like"),
-        *("randint", "randint_like", "randn", "randn_like", "randperm", "reflection_pad1d"),
-        *("reflection_pad2d", "reflection_pad3d", "repeat", "replication_pad1d"),
-        *("replication_pad2d", "replication_pad3d", "requires_grad", "roll", "scalar_tensor"),
-        *("select_scatter", "slice_scatter", "smooth_l1_loss", "sort", "stack", "std"),
-        *("std_mean", "sum", "topk", "trace", "tril", "triu", "uniform", "upsample_bicubic2d"),
-        *("upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "var", "var_mean"),
-        *("upsample_nearest2d", "upsample_nearest3d", "vdot", "zero", "zeros", "zeros_like"),
-    }
-)
-"""Other operators whose arguments' types decide alone whether they raise, beside views."""
 
 
 class OperatorObserver(TorchDispatchMode):
@@ -130,19 +104,7 @@ def _takes_places(operator: Any, args: Any) -> bool:
 def _note(seen: Observation, operator: Any, args: Any, kwargs: Any) -> None:
     tags = operator.tags
     seen.is_tainted |= any(tag in tags for tag in _OF_DATA) and not _takes_places(operator, args)
-    seen.may_raise |= _may_raise(operator, args)
+    seen.may_raise |= raises_for_values(operator, args)
     for value in aliasing_of(operator).writes(args, kwargs):
         values = value if isinstance(value, list | tuple) else [value]
         seen.written.extend(each for each in values if isinstance(each, torch.Tensor))
-
-
-def _may_raise(operator: Any, args: Any) -> bool:
-    """Whether an operator raises for some values of tensors; so do all that nobody knows."""
-    name = schema_of(operator).name.removeprefix("aten::").removesuffix("_")
-    if name in RAISING or operator.namespace != "aten":
-        return True
-    if torch.Tag.pointwise in operator.tags:
-        tensors = [each for each in args if isinstance(each, torch.Tensor)]
-        return name in OF_INTEGERS and not any(map(torch.is_floating_point, tensors))
-    is_view = operator.is_view or torch.Tag.inplace_view in operator.tags
-    return name not in _TOTAL and not is_view

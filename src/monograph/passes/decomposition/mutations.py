@@ -308,11 +308,12 @@ def read_unseen(lowering: Lowering, view: Alias) -> Node:
     builder = lowering.builder
     state, (generation, taken) = builder.state, view.unseen or (-1, ())
     is_as_taken = generation == view.storage.generation
-    builder.state = taken if is_as_taken else state
+    # Views of what an input becomes are its own where they are taken outside of regions alone.
+    is_newer = view.storage.input is not None and generation != 0
+    builder.state = taken if is_as_taken and not is_newer else state
     value = read(view, lowering.compute, builder.state)
     builder.state = state
-    is_written = not is_as_taken or (view.storage.input is not None and generation)
-    if is_written and not hides_writes(state):
+    if (is_newer or not is_as_taken) and not hides_writes(state):
         _check_without_history(lowering, view.storage.value, "a view", _UNSEEN)
     return value
 

@@ -57,6 +57,7 @@ class Storage:
     is_counted_apart: bool = False
     """Whether autograd overlooks writes: what it kept of this memory is lost without a word."""
     has_unseen_write: bool = False
+    """Whether it was written to where autograd does not see it."""
 
 
 @dataclass(slots=True, eq=False)

@@ -16,6 +16,15 @@ INLINED = sys.version_info >= (3, 12)
 """Whether comprehensions have no frames of their own."""
 
 
+def is_true_without_collections(program):
+    """Whether it returns True natively and interpreted, while nobody collects garbage."""
+    gc.disable()
+    try:
+        return program() and interpret(program)
+    finally:
+        gc.enable()
+
+
 def raising(n):
     """Raise three frames down."""
 
@@ -90,12 +99,7 @@ def test_handled_exceptions_keep_nothing_alive():
         del thing
         return watched() is None
 
-    gc.disable()
-    try:
-        assert program()
-        assert interpret(program)
-    finally:
-        gc.enable()
+    assert is_true_without_collections(program)
 
 
 def test_a_generator_that_ended_keeps_no_frame_alive():
@@ -112,12 +116,7 @@ def test_a_generator_that_ended_keeps_no_frame_alive():
     def program():
         return ran_out()() is None
 
-    gc.disable()
-    try:
-        assert program()
-        assert interpret(program)
-    finally:
-        gc.enable()
+    assert is_true_without_collections(program)
 
 
 def test_dropped_generators_end_quietly():
