@@ -92,6 +92,34 @@ def a_row_of_heads_returned(x):
     return heads(y).select(0, 0), y
 
 
+def gapped(*sizes):
+    """Every other column."""
+    return lambda: (torch.randn(sizes[0], 2 * sizes[1])[:, ::2],)
+
+
+FLATTENED = {
+    "calls": {
+        **{"more": gapped(2, 3), "wider": gapped(4, 5), "one": gapped(1, 1)},
+        **{"none": gapped(0, 3), "whole": of(4, 3)},
+    },
+    "shapes": lambda dim: ({0: dim.AUTO, 1: dim.AUTO},),
+}
+
+
+@probe("layout", gapped(1, 3), **FLATTENED)
+def flattened_and_made_contiguous(x):
+    """A view with gaps or a copy, as the sizes have it, and what is surely contiguous."""
+    v = x.flatten()
+    return v, v.float().contiguous()
+
+
+@probe("layout", gapped(1, 3), **FLATTENED)
+def flattened_and_ravelled(x):
+    """The same of views of it."""
+    v = x.reshape(-1)
+    return v, v[1:].ravel(), v.unsqueeze(1).contiguous().view(1, -1)
+
+
 def padded(n, k):
     """Keys of some lengths."""
     return lambda: (torch.randn(n, k, 8), torch.randn(n, k + 2, 8), torch.arange(1, n + 1))

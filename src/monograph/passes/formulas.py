@@ -27,8 +27,10 @@ from monograph.integers import (
     Real,
     Relation,
     ge,
+    holds,
     known,
     ne,
+    relation_symbols,
     relation_text,
     require,
     simplify,
@@ -36,7 +38,7 @@ from monograph.integers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from torch.fx.graph import Graph
     from torch.fx.node import Node
@@ -88,11 +90,16 @@ class LoweringFacts(Facts):
 
     Law: what is asked of these is answered as the original answers, or else by the general answer
     where there is one. A question that excludes inputs is a new guard, which the lowered program
-    has beyond the original's.
+    has beyond the original's. `example` are sizes that are never excluded: those of the example,
+    which hints do not tell where it has sizes of 0 or 1.
     """
 
-    __slots__ = ()
+    __slots__ = ("example",)
     prefers_general = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.example: Mapping[Expr, int] = {}
 
 
 class FormulaFacts(LoweringFacts):
@@ -103,6 +110,7 @@ class FormulaFacts(LoweringFacts):
     def __init__(self, facts: Facts) -> None:
         # Copied when something is learnt, which is rare.
         _adopt(self, facts)
+        self.example = facts.example if isinstance(facts, LoweringFacts) else {}
         self.is_own = False
 
     def symbol(self, name: str, **_options: Any) -> NoReturn:
@@ -115,6 +123,8 @@ class FormulaFacts(LoweringFacts):
             raise CannotDecomposeError(f"its formula holds for {relation_text(r)} alone")
         if isinstance(r, Relation) and not self.is_backed(r):
             raise CannotDecomposeError(f"its formula needs {relation_text(r)}, which is about data")
+        if relation_symbols(r) <= self.example.keys() and not holds(r, self.example):
+            raise CannotDecomposeError(f"its formula would exclude the example: {relation_text(r)}")
         if not self.is_own:
             _adopt(self, _as(Facts(), self))
             self.is_own = True
@@ -132,9 +142,11 @@ class ExactFacts(FormulaFacts):
     prefers_general = False
 
 
-def facts_for_lowering(facts: Facts) -> LoweringFacts:
-    """A copy of a capture's facts, which may learn."""
-    return _as(LoweringFacts(), facts)
+def facts_for_lowering(facts: Facts, example: Mapping[Expr, int]) -> LoweringFacts:
+    """A copy of a capture's facts, which may learn, but nothing that excludes the example."""
+    made = _as(LoweringFacts(), facts)
+    made.example = example
+    return made
 
 
 def facts_of_program(facts: LoweringFacts) -> Facts:

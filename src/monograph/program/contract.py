@@ -17,7 +17,7 @@ import torch
 
 from monograph.capture.queries.query_kinds import UNCHECKED, Answer, asks_tensor, code_of
 from monograph.diagnostics import Frame, Place, place
-from monograph.integers import Expr, maximum, relation_text
+from monograph.integers import Expr, is_symbol, maximum, relation_text
 from monograph.integers import text as expr_text
 from monograph.lazy_imports import deferred
 from monograph.program.printing import dtype_text
@@ -272,6 +272,33 @@ def real_strides(shape: Sequence[Int]) -> tuple[Int, ...]:
     return tuple(reversed(strides))
 
 
+def example_sizes(contract: Contract, leaves: Iterable[Any]) -> dict[Expr, int]:
+    """The value of each symbol that is the size of an input, for flat inputs."""
+    found: dict[Expr, int] = {}
+    for clause, leaf in zip(contract.clauses, leaves, strict=False):
+        for size, value in zip(sizes_of(clause), _values(clause, leaf), strict=False):
+            if is_symbol(size) and not isinstance(size, int):
+                found.setdefault(size, value)
+    return found
+
+
+def sizes_of(clause: object) -> tuple[Int, ...]:
+    """The sizes that a clause declares of an input; a number counts as one."""
+    match clause:
+        case TensorClause():
+            return clause.shape
+        case NumberClause():
+            return (clause.value,)
+        case _:
+            return ()
+
+
+def _values(clause: object, leaf: Any) -> tuple[int, ...]:
+    if isinstance(clause, NumberClause):
+        return (leaf,) if isinstance(leaf, int) else ()
+    return tuple(leaf.shape) if isinstance(leaf, torch.Tensor) else ()
+
+
 def _input_row(clause: InputClause, names: Mapping[Expr, str]) -> tuple[str, ...]:
     match clause:
         case TensorClause(path, dtype, device_type, shape, _, strides):
@@ -308,11 +335,13 @@ __all__ = [
     "TensorClause",
     "ValueClause",
     "answer_text",
+    "example_sizes",
     "pairs_apart",
     "question_text",
     "range_text",
     "real_strides",
     "shape_text",
+    "sizes_of",
     "spots",
     "state_asked",
     "tables",

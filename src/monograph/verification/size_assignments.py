@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
-from monograph.integers import evaluate, holds, is_symbol, relation_symbols, symbols
-from monograph.program.contract import NumberClause, TensorClause
+from monograph.integers import evaluate, holds, relation_symbols, symbols
+from monograph.program.contract import TensorClause, example_sizes, sizes_of
 
 if TYPE_CHECKING:
     import random
@@ -41,7 +39,7 @@ class SizeAssignments:
         self._unknown = dict.fromkeys(symbols(work), 1)
         self._ranges = {symbol: (lower, upper) for symbol, lower, upper in contract.ranges}
         for clause in contract.clauses:
-            for size in _sizes(clause):
+            for size in sizes_of(clause):
                 for symbol in symbols(size):
                     self._ranges.setdefault(symbol, (0, None))
         known = self._ranges.keys()
@@ -101,7 +99,9 @@ class SizeAssignments:
         return None
 
     def _is_possible(self, drawn: Assignment) -> bool:
-        sizes = [evaluate(size, drawn) for each in self._contract.clauses for size in _sizes(each)]
+        sizes = [
+            evaluate(size, drawn) for each in self._contract.clauses for size in sizes_of(each)
+        ]
         return all(size >= 0 for size in sizes) and self._cost(drawn) <= self._most
 
     def _candidates(self, symbol: Expr, rng: random.Random) -> list[int]:
@@ -117,11 +117,7 @@ class SizeAssignments:
         return [value for value in found if least <= value <= most] or [least]
 
     def _of_example(self, example: Sequence[Any] | None) -> Assignment:
-        found: Assignment = {}
-        for clause, leaf in zip(self._contract.clauses, example or (), strict=False):
-            for size, value in zip(_sizes(clause), _values(clause, leaf), strict=False):
-                if is_symbol(size) and not isinstance(size, int):
-                    found.setdefault(size, value)
+        found = example_sizes(self._contract, example or ())
         for symbol, (lower, upper) in self._ranges.items():
             found.setdefault(symbol, max(lower or 0, 2) if upper is None else upper)
         return found
@@ -146,22 +142,6 @@ class SizeAssignments:
 
     def _related(self, assignment: Mapping[Expr, int]) -> bool:
         return all(holds(relation, assignment) for relation in self._relations)
-
-
-def _sizes(clause: object) -> tuple[Int, ...]:
-    match clause:
-        case TensorClause():
-            return clause.shape
-        case NumberClause():
-            return (clause.value,)
-        case _:
-            return ()
-
-
-def _values(clause: object, leaf: Any) -> tuple[int, ...]:
-    if isinstance(clause, NumberClause):
-        return (leaf,) if isinstance(leaf, int) else ()
-    return tuple(leaf.shape) if isinstance(leaf, torch.Tensor) else ()
 
 
 def _product(clause: TensorClause, assignment: Mapping[Expr, int]) -> int:

@@ -10,6 +10,7 @@ import torch
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.outputs import drop_unused_nodes
+from monograph.capture.recording.autograd_views import is_made_leaf
 from monograph.capture.recording.lifting import Subgraph, end, lift, read
 from monograph.capture.recording.operators import ASSERT_SCALAR
 from monograph.capture.torch_overrides.caught_errors import note_written_late
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 def write_back(region: Region, tensor: AbstractTensor, value: AbstractTensor) -> None:
     """Write to a tensor from outside what a region left in its copy of it.
 
-    A parameter is written to without gradients: with them, eager code would have raised.
+    A leaf is written to without gradients: with them, eager code would have raised.
     """
     recorder, node = region.recorder, tensor.node
     note_written_late(recorder, tensor)
-    is_leaf = node is not None and node.op == "placeholder" and tensor.tensor_type.requires_grad
+    is_leaf = node is not None and (node.op == "placeholder" or is_made_leaf(node))
+    is_leaf = is_leaf and tensor.tensor_type.requires_grad
     with torch.no_grad() if is_leaf and recorder.region is None else nullcontext():
         recorder.call(torch.ops.aten.copy_.default, (tensor, value), {})
 

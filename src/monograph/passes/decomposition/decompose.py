@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -81,15 +82,17 @@ def decompose(
     without_history: Collection[str] = (),
     leaves: Collection[str] = (),
     shared: Sequence[Mapping[str, Place]] = (),
+    example: Mapping[Expr, int] = MappingProxyType({}),
 ) -> Decomposed:
     """Lower a program's graph; the graph itself stays as it is.
 
     `without_history` and `leaves` are names of inputs, as `History` has them; `shared` are inputs
-    that lie in the memory of one of them, which stands first, and where they lie there.
+    that lie in the memory of one of them, which stands first, and where they lie there; `example`
+    are the sizes of the example, which no formula excludes.
 
     Raises: write-through-view, not-functional.
     """
-    lowered = facts_for_lowering(facts)
+    lowered = facts_for_lowering(facts, example)
     builder, cache = GraphBuilder(lowered), TemplateCache(static or StaticTemplates())
     history = History(builder.states, without_history, leaves)
     lowering = Lowering(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from monograph.abstract.aliasing import view_chain
+from monograph.abstract.layout import is_contiguous
 from monograph.host.overloads import aten
 from monograph.passes.graph_builder import tensor_type
-from monograph.rules.views.strides import is_viewable_anyhow
+from monograph.rules.views.strides import are_ints, is_viewable_anyhow
 
 if TYPE_CHECKING:
     from torch.fx.node import Node
@@ -49,4 +51,27 @@ def needs_a_layout(node: Node) -> bool:
     return not is_viewable_anyhow(tensor_type(source).shape, tensor_type(node).shape)
 
 
-__all__ = ["LAID_OUT_ANEW", "needs_a_layout"]
+COPIES_IF_NOT_CONTIGUOUS: Final = frozenset({aten.contiguous.default, aten.ravel.default})
+_VIEWS_OR_COPIES: Final = frozenset(
+    {aten.flatten.using_ints, aten.reshape.default, aten.reshape_as.default}
+)
+
+
+def may_have_gaps(node: Node) -> bool:
+    """Whether it may be a view with gaps, though its type says that it is contiguous.
+
+    A reshape that the sizes of each call make a view or a copy is kept as an operator, and typed as
+    a copy (`capture/torch_overrides/open_views.py`).
+    """
+    for each in view_chain(node):
+        if each.target in COPIES_IF_NOT_CONTIGUOUS:
+            return False
+        if each.target in _VIEWS_OR_COPIES:
+            source: Any = each.args[0]
+            given = tensor_type(source)
+            if not is_contiguous(given) and not are_ints(given.shape):
+                return True
+    return False
+
+
+__all__ = ["COPIES_IF_NOT_CONTIGUOUS", "LAID_OUT_ANEW", "may_have_gaps", "needs_a_layout"]

@@ -32,7 +32,11 @@ from monograph.host.overloads import aten
 from monograph.passes.decomposition.arguments import any_alias, call_key, gather, mapped
 from monograph.passes.decomposition.closed_forms import SHORTCUTS, OperatorCalls
 from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may_be_conjugate
-from monograph.passes.decomposition.layouts import LAID_OUT_ANEW
+from monograph.passes.decomposition.layouts import (
+    COPIES_IF_NOT_CONTIGUOUS,
+    LAID_OUT_ANEW,
+    may_have_gaps,
+)
 from monograph.passes.decomposition.mutations import (
     begun_history,
     mutation,
@@ -317,6 +321,8 @@ class Lowering:
         """An operator on values: a copy of its template, or as it is."""
         formula = self.table.get(overload)
         if overload in PARTS and may_be_conjugate(args[0]):
+            formula = None
+        if overload in COPIES_IF_NOT_CONTIGUOUS and may_have_gaps(args[0]):
             formula = None
         has_history = overload in HISTORY_OF_NOTHING and self.history.may_have(args[0])
         if source is not None and formula is not None and has_history:

@@ -15,6 +15,7 @@ from monograph.abstract.layout import contiguity
 from monograph.abstract.randomness import draws, draws_something
 from monograph.host.overloads import aten
 from monograph.integers import ge, known, negate
+from monograph.passes.decomposition.layouts import COPIES_IF_NOT_CONTIGUOUS
 from monograph.passes.formulas import CannotDecomposeError
 from monograph.passes.functionalization.writes import shows_one_of
 from monograph.passes.graph_builder import is_tensor
@@ -59,9 +60,6 @@ def check_draws(overload: OpOverload, args: Any, kwargs: Mapping[str, Any], grap
         raise CannotDecomposeError(text.format(*words))
 
 
-_COPIES_IF_NOT_CONTIGUOUS: Final = frozenset({aten.contiguous.default, aten.ravel.default})
-
-
 class MemoryOf:
     """Holds the formula of an operator that copies if needed to whether the operator copies.
 
@@ -72,7 +70,7 @@ class MemoryOf:
     def __init__(self, overload: OpOverload, args: Any, kwargs: Mapping[str, Any]) -> None:
         bound = aliasing_of(overload).bound(args, kwargs)
         self.form = bound.get("memory_format") or torch.contiguous_format
-        self.only_if_contiguous = overload in _COPIES_IF_NOT_CONTIGUOUS
+        self.only_if_contiguous = overload in COPIES_IF_NOT_CONTIGUOUS
         asked = bound.get("memory_format")
         is_told = asked not in {None, torch.preserve_format}
         self.asks_format = is_told and not self.only_if_contiguous

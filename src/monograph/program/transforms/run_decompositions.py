@@ -18,6 +18,7 @@ from monograph.capture.side_effects.garbage_collection import uncollected_alone
 from monograph.diagnostics import frame_filter, problem
 from monograph.host.dispatch import storage_key
 from monograph.host.flags import region_operators
+from monograph.host.trees import leaves_of
 from monograph.integers import Facts, use
 from monograph.passes import core_decompositions, decompose, facts_of_program
 from monograph.passes.decomposition.table import DecompositionTable
@@ -25,7 +26,7 @@ from monograph.passes.functionalization.read_after_write import read_after_write
 from monograph.passes.graph_walks import calls
 from monograph.passes.properties import GraphProperties, differences
 from monograph.program.calling.memory_overlap import reach_of
-from monograph.program.contract import FoundLater, TensorClause, real_strides
+from monograph.program.contract import FoundLater, TensorClause, example_sizes, real_strides
 from monograph.program.dialect import ATEN, CORE_ATEN, REASONS
 from monograph.program.graph_module import GraphModule
 from monograph.program.signature import (
@@ -80,6 +81,7 @@ def lowered(
                 if spec.kind is InputKind.PARAMETER
             },
             shared=shared,
+            example=example_sizes(program.contract, leaves_of(program.example_inputs or ())),
         )
     _check_state(program, done, {name for group in shared for name in group})
     facts, contract = _conditions(program, done)
