@@ -99,8 +99,11 @@ def gapped(*sizes):
 
 FLATTENED = {
     "calls": {
-        **{"more": gapped(2, 3), "wider": gapped(4, 5), "one": gapped(1, 1)},
-        **{"none": gapped(0, 3), "whole": of(4, 3)},
+        "more": gapped(2, 3),
+        "wider": gapped(4, 5),
+        "one": gapped(1, 1),
+        "none": gapped(0, 3),
+        "whole": of(4, 3),
     },
     "shapes": lambda dim: ({0: dim.AUTO, 1: dim.AUTO},),
 }

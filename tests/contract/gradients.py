@@ -496,6 +496,38 @@ def view_in_no_grad(x, w):
     return x * 2 if y.requires_grad else x * 3, x * 5 if z.requires_grad else x
 
 
+@probe(
+    "mode",
+    lambda: (v(), v()),
+    calls={"leaf": both, "leaf without": without(both)},
+    agrees={"without": without(lambda: (v(), v()))},
+)
+def written_where_gradients_are_followed(x, w):
+    """PyTorch lets nobody write to a leaf there, whatever the caller's mode is."""
+    with torch.no_grad():
+        x.detach().add_(1)
+        with torch.enable_grad():
+            w.add_(1)
+    return w, x * 2
+
+
+@probe(
+    "data",
+    lambda: (v(),),
+    agrees={"the other": lambda: (-v().abs() - 1,), "one": lambda: (v().abs() + 1,)},
+    refused=("data-dependent-branch",),
+)
+def written_beneath_a_leaf(x):
+    """A side writes to the memory of a leaf that forward made, which autograd does not see."""
+    leaf = (x * 2).detach().requires_grad_()
+    before = leaf * 3
+    if x.sum() > 0:
+        leaf.detach().mul_(2)
+    else:
+        leaf.detach()[0] = 7
+    return leaf, before, leaf * 2
+
+
 def row():
     """A vector that autograd does not follow."""
     return (v(),)
