@@ -295,3 +295,38 @@ def taken_out_of_a_factory_and_followed_twice(x, y):
         if y[row].sum() > 0:
             out.add_(y)
     return made * 2, out * 2
+
+
+@probe(
+    "data",
+    lambda: (torch.ones(3), torch.ones(3)),
+    calls={
+        "neither": lambda: (torch.ones(3), -torch.ones(3)),
+        "other side": lambda: (-torch.ones(3), torch.ones(3)),
+    },
+    refused=(*ON_DATA, "write-after-branch"),
+)
+def written_and_perhaps_copied_within(x, y):
+    """One side writes to the input, and its own branch gives that or a copy."""
+    z = y
+    if x.sum() > 1:
+        z *= 2
+        if y.sum().item() > 0.5:
+            z = z.clone()
+    else:
+        z = z.tanh()
+    return z
+
+
+@probe(
+    "data",
+    lambda: (torch.ones(3), torch.ones(3)),
+    agrees={
+        "neither": lambda: (torch.ones(3), -torch.ones(3)),
+        "other side": lambda: (-torch.ones(3), torch.ones(3)),
+    },
+    refused=ON_DATA,
+)
+def computed_of_what_is_perhaps_copied_within(x, y):
+    """The same, where nobody sees which tensor it is."""
+    return written_and_perhaps_copied_within(x, y) * 2

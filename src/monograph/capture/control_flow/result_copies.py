@@ -46,12 +46,17 @@ def copied_with_gaps(tensor: AbstractTensor) -> AbstractTensor:
 
 
 def is_copy(region: Region, given: Any, taken: Any) -> bool:
-    """Whether a result is another tensor than the one given, also where the program runs."""
-    if given is taken or not isinstance(given, AbstractTensor):
+    """Whether a result is another tensor than the one given, also where the program runs.
+
+    So is what a branch inside gave, where that may be a copy that stands for a written tensor.
+    """
+    if not isinstance(given, AbstractTensor):
         return False
-    root = given.storage_root
-    is_written = any(root is each for pair in region.written for each in pair)
-    return is_written or not is_superfluous(taken.node)
+    written = {id(each) for pair in region.written for each in pair}
+    ones = region.recorder.aliases.possible_storages(given) if written else ()
+    if any(id(one) in written for one in ones):
+        return True
+    return given is not taken and not is_superfluous(taken.node)
 
 
 def lie_alike(values: Sequence[Any]) -> bool:
