@@ -90,16 +90,16 @@ class LoweringFacts(Facts):
 
     Law: what is asked of these is answered as the original answers, or else by the general answer
     where there is one. A question that excludes inputs is a new guard, which the lowered program
-    has beyond the original's. `example` are sizes that are never excluded: those of the example,
+    has beyond the original's. `admitted` are sizes that are never excluded: those of the example,
     which hints do not tell where it has sizes of 0 or 1.
     """
 
-    __slots__ = ("example",)
+    __slots__ = ("admitted",)
     prefers_general = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.example: Mapping[Expr, int] = {}
+        self.admitted: Mapping[Expr, int] = {}
 
 
 class FormulaFacts(LoweringFacts):
@@ -110,7 +110,7 @@ class FormulaFacts(LoweringFacts):
     def __init__(self, facts: Facts) -> None:
         # Copied when something is learnt, which is rare.
         _adopt(self, facts)
-        self.example = facts.example if isinstance(facts, LoweringFacts) else {}
+        self.admitted = facts.admitted if isinstance(facts, LoweringFacts) else {}
         self.is_own = False
 
     def symbol(self, name: str, **_options: Any) -> NoReturn:
@@ -123,7 +123,7 @@ class FormulaFacts(LoweringFacts):
             raise CannotDecomposeError(f"its formula holds for {relation_text(r)} alone")
         if isinstance(r, Relation) and not self.is_backed(r):
             raise CannotDecomposeError(f"its formula needs {relation_text(r)}, which is about data")
-        if relation_symbols(r) <= self.example.keys() and not holds(r, self.example):
+        if relation_symbols(r) <= self.admitted.keys() and not holds(r, self.admitted):
             raise CannotDecomposeError(f"its formula would exclude the example: {relation_text(r)}")
         if not self.is_own:
             _adopt(self, _as(Facts(), self))
@@ -145,7 +145,7 @@ class ExactFacts(FormulaFacts):
 def facts_for_lowering(facts: Facts, example: Mapping[Expr, int]) -> LoweringFacts:
     """A copy of a capture's facts, which may learn, but nothing that excludes the example."""
     made = _as(LoweringFacts(), facts)
-    made.example = example
+    made.admitted = example
     return made
 
 
