@@ -14,24 +14,6 @@ from monograph.diagnostics.catalogue import entries, find_entry
 from monograph.diagnostics.diagnostic import Cause, Diagnostic, Spot, Text
 from monograph.diagnostics.errors import BugError, MonographError
 from monograph.diagnostics.frames import Frame, Place, place, user_frames
-from monograph.diagnostics.messages import (
-    archive,
-    branches,
-    contract,
-    data,
-    drafts,
-    generation,
-    inputs,
-    internal,
-    interop,
-    language,
-    lowering,
-    operators,
-    programs,
-    sizes,
-    spec,
-    state,
-)
 from monograph.diagnostics.messages.internal import bug
 from monograph.diagnostics.rendering import snippet
 from monograph.diagnostics.spelling import nearest
@@ -42,26 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["asked_from", "problem"]
 
 _FRAMES: Final[ContextVar[tuple[Frame, ...] | None]] = ContextVar("monograph_frames", default=None)
-
-# A family enters its messages when it is imported.
-FAMILIES = (
-    archive,
-    branches,
-    contract,
-    data,
-    drafts,
-    generation,
-    inputs,
-    internal,
-    interop,
-    language,
-    lowering,
-    operators,
-    programs,
-    sizes,
-    spec,
-    state,
-)
 
 
 def problem(

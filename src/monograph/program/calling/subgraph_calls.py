@@ -252,6 +252,8 @@ def _is_left_out(node: Node) -> bool:
     return node.target is torch.ops.aten.clone.default and is_superfluous(node)
 
 
+_KEEPING: Final = frozenset({run_loop, run_scan})
+"""What gives what it began with where there is no step."""
 KEEPS: Final = "keeps_inputs"
 """Says of a body that it returns inputs as they are: copies that eager code makes are in it."""
 
@@ -265,7 +267,7 @@ def runnable_child(child: torch.nn.Module) -> torch.nn.Module:
         return child
     special = {*RUNS, *BOUNDED, ASSERT_METADATA, ASSERT_SCALAR}
     calls = [node for node in child.graph.nodes if node.op == "call_function"]
-    keeps = any(_is_left_out(node) or runnable_target(node) is run_loop for node in calls)
+    keeps = any(_is_left_out(node) or runnable_target(node) in _KEEPING for node in calls)
     if not keeps and not any(node.target in special for node in calls):
         return child
     graph = torch.fx.Graph()
