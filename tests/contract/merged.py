@@ -330,3 +330,43 @@ def written_and_perhaps_copied_within(x, y):
 def computed_of_what_is_perhaps_copied_within(x, y):
     """The same, where nobody sees which tensor it is."""
     return written_and_perhaps_copied_within(x, y) * 2
+
+
+def counted(n, m, x=1.0):
+    """As many numbers as the first says, and rows."""
+    return lambda: (torch.full((n,), x), torch.randn(m, 4))
+
+
+@probe(
+    "data",
+    counted(3, 2, -1.0),
+    agrees={"short": counted(1, 3), "rounds": counted(3, 2), "long": counted(6, 1)},
+    shapes=lambda dim: ({0: dim.AUTO}, {0: dim.AUTO}),
+    refused=("specialized-value",),
+)
+def part_that_a_loop_within_may_leave(x, y):
+    """Without a round the part of the input itself is given."""
+    part = y[y.shape[0] % 2 :]
+    if 2 < x.shape[0] < 5:
+        for at in range(int((x > 0).sum().clamp(0, 3))):
+            part = part * at
+    return y, part
+
+
+def leaf_of_columns():
+    """A leaf that is a view of what autograd does not follow."""
+    return torch.ones(4, 3).t().requires_grad_(), torch.ones(2)
+
+
+@probe(
+    "layout",
+    two,
+    calls={"leaf": leaf_of_columns, "gradient": with_gradient},
+    refused=(*ON_DATA, "branch-writes"),
+)
+def written_beneath_an_input(x, y):
+    """One side writes to the memory of the input, of which a view is returned."""
+    part = x[:, 1]
+    if y.sum() > 0:
+        part.data.add_(1)
+    return x, part

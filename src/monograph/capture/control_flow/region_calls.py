@@ -14,6 +14,7 @@ from monograph.capture.recording.autograd_views import is_made_leaf
 from monograph.capture.recording.lifting import Subgraph, end, lift, read
 from monograph.capture.recording.operators import ASSERT_SCALAR
 from monograph.capture.torch_overrides.caught_errors import note_written_late
+from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,11 +30,18 @@ def write_back(region: Region, tensor: AbstractTensor, value: AbstractTensor) ->
     """Write to a tensor from outside what a region left in its copy of it.
 
     A leaf is written to without gradients: with them, eager code would have raised.
+
+    Raises: branch-writes (it was given as a view that is a leaf).
     """
     recorder, node = region.recorder, tensor.node
     note_written_late(recorder, tensor)
     is_leaf = node is not None and (node.op == "placeholder" or is_made_leaf(node))
     is_leaf = is_leaf and tensor.tensor_type.requires_grad
+    subject = recorder.answers_noted.subjects.get(node) if node is not None and is_leaf else None
+    if subject and recorder.answers_noted.note_tensor("is_leaf_view", subject, recorder.origin()):
+        # Autograd would take its views for views of what it is a view of, without a history.
+        reason = "it is a view of another tensor, made a leaf of autograd's"
+        raise problem("branch-writes", operator=region.operator, name=subject.path, reason=reason)
     with torch.no_grad() if is_leaf and recorder.region is None else nullcontext():
         recorder.call(torch.ops.aten.copy_.default, (tensor, value), {})
 
