@@ -52,6 +52,7 @@ def needs_a_layout(node: Node) -> bool:
 
 
 COPIES_IF_NOT_CONTIGUOUS: Final = frozenset({aten.contiguous.default, aten.ravel.default})
+"""Operators that give their argument, or a view of it, where that is contiguous."""
 _VIEWS_OR_COPIES: Final = frozenset(
     {aten.flatten.using_ints, aten.reshape.default, aten.reshape_as.default}
 )

@@ -27,12 +27,7 @@ from monograph.host.overloads import aten
 from monograph.integers import ge, known, require
 from monograph.passes.decomposition.arguments import as_called
 from monograph.passes.formulas import CannotDecomposeError
-from monograph.passes.functionalization.autograd_history import (
-    hides_writes,
-    is_hidden,
-    seen_from,
-    shows_writes,
-)
+from monograph.passes.functionalization.autograd_history import hides_writes, is_hidden, seen_from
 from monograph.passes.functionalization.functional_forms import Results, functional_form
 from monograph.passes.functionalization.functionalize import (
     Alias,
@@ -248,7 +243,8 @@ def _write(lowering: Lowering, target: Alias, value: Node, *, keeps_layout: bool
         _hide(lowering, storage, before)
         storage.has_unseen_write = True
     else:
-        if storage.input is not None and shows_writes(lowering.builder.state):
+        is_shown = any(region.kind == "grad" for region in lowering.builder.state)
+        if storage.input is not None and is_shown:
             # The caller's memory gets it in the caller's mode, where a leaf may be written to.
             lowering.denied.setdefault((storage.input.name, "may_not_be_written"), at())
         _keep_history(lowering, storage, before)

@@ -118,11 +118,6 @@ def hides_writes(regions: Sequence[ModeRegion]) -> bool:
     return bool(grad) and not grad[-1]
 
 
-def shows_writes(regions: Sequence[ModeRegion]) -> bool:
-    """Whether autograd sees what happens in these regions, whatever the caller's mode."""
-    return any(region.kind == "grad" for region in regions) and not hides_writes(regions)
-
-
 def seen_from(regions: Sequence[ModeRegion]) -> tuple[ModeRegion, ...]:
     """The regions around the outermost one that hides: what was there before is seen there."""
     for place in range(len(regions)):
@@ -155,11 +150,4 @@ def _may_require_grad(val: Any) -> bool:
     return isinstance(val, AbstractTensor) and is_differentiable(val.tensor_type.dtype)
 
 
-__all__ = [
-    "History",
-    "hides_writes",
-    "is_hidden",
-    "is_only_detached",
-    "seen_from",
-    "shows_writes",
-]
+__all__ = ["History", "hides_writes", "is_hidden", "is_only_detached", "seen_from"]
