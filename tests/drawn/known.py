@@ -26,7 +26,9 @@ KNOWN = {
     r"^plain.*(\('(bool|int)',|values)": r" is (?!None|not None)|\bis \w",
     # A checkpoint computes again what is overwritten, a buffer that is replaced is written to, and
     # `.data` counts writes.
-    r"gradients: some became raises": (r"checkpoint|\bself\.b \+?= |^ *self\.b\.data =|\.data\b"),
+    r"gradients: (some|backward is refused) became raises": (
+        r"checkpoint|\bself\.b \+?= |^ *self\.b\.data =|\.data\b"
+    ),
     # Autograd refuses to go back through a checkpoint of a tensor whose memory is written to.
     r"gradients: raises became some": r"checkpoint",
     # Inputs in one memory: an item is copied, where eager code expands it first, which is not seen.
