@@ -8,6 +8,32 @@ import typing
 
 from monograph import lazy_imports
 
+__all__ = [
+    "REWRITES",
+    "Decomposed",
+    "DecompositionTable",
+    "Partition",
+    "ProgramCopy",
+    "Rewrite",
+    "StateInput",
+    "common_subexpressions",
+    "copied",
+    "core_decompositions",
+    "dead_code",
+    "decompose",
+    "default_decompositions",
+    "facts_of_program",
+    "fold_batch_norm",
+    "fold_constants",
+    "lift",
+    "move_to_device",
+    "move_to_device_pass",
+    "partition",
+    "replace_pattern",
+    "rewrite",
+    "to_dtype",
+]
+
 if typing.TYPE_CHECKING:
     from monograph.passes.decomposition.decompose import Decomposed, decompose
     from monograph.passes.decomposition.table import (
@@ -40,59 +66,12 @@ else:
     __getattr__, __dir__ = lazy_imports.attributes(
         __name__,
         {
+            **dict.fromkeys(__all__, "monograph.passes.rewrites"),
             "Decomposed": "monograph.passes.decomposition.decompose",
             "DecompositionTable": "monograph.passes.decomposition.table",
             "core_decompositions": "monograph.passes.decomposition.table",
             "decompose": "monograph.passes.decomposition.decompose",
             "default_decompositions": "monograph.passes.decomposition.table",
             "facts_of_program": "monograph.passes.formulas",
-            **dict.fromkeys(
-                [
-                    "REWRITES",
-                    "StateInput",
-                    "ProgramCopy",
-                    "Partition",
-                    "Rewrite",
-                    "common_subexpressions",
-                    "copied",
-                    "dead_code",
-                    "fold_batch_norm",
-                    "fold_constants",
-                    "lift",
-                    "move_to_device",
-                    "move_to_device_pass",
-                    "partition",
-                    "replace_pattern",
-                    "rewrite",
-                    "to_dtype",
-                ],
-                "monograph.passes.rewrites",
-            ),
         },
     )
-
-__all__ = [
-    "REWRITES",
-    "Decomposed",
-    "DecompositionTable",
-    "Partition",
-    "ProgramCopy",
-    "Rewrite",
-    "StateInput",
-    "common_subexpressions",
-    "copied",
-    "core_decompositions",
-    "dead_code",
-    "decompose",
-    "default_decompositions",
-    "facts_of_program",
-    "fold_batch_norm",
-    "fold_constants",
-    "lift",
-    "move_to_device",
-    "move_to_device_pass",
-    "partition",
-    "replace_pattern",
-    "rewrite",
-    "to_dtype",
-]
