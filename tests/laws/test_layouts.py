@@ -1,11 +1,13 @@
 """Lowered samples lie in memory as eager's results do, for arguments that lie otherwise too.
 
-Each sample is exported as it is, and called with its matrices transposed and its images as
-channels-last: the strides of what comes back are eager's, or the call is refused. Exported with
-such arguments, what is lowered has a derivative where eager has one.
+Each sample is exported as it is, and called with its matrices transposed, its images as
+channels-last, and arguments that lie each in its own way: the strides of what comes back are
+eager's, or the call is refused. Exported with such arguments, what is lowered has a derivative
+where eager has one.
 """
 
 import contextlib
+import itertools
 import logging
 from dataclasses import replace
 
@@ -49,14 +51,24 @@ def channels_last(tensor):
     return tensor.contiguous(memory_format=torch.channels_last) if is_image else tensor
 
 
-def laid_out(sample, how):
-    """The arguments of a sample in another layout, None where there is none."""
+def expanded(tensor):
+    """The first row for all."""
+    return tensor[:1].expand_as(tensor) if tensor.dim() > 1 else tensor
+
+
+MIXED = ((expanded, transposed), (expanded, expanded, transposed), (transposed, expanded))
+"""How the first, second and other arguments lie."""
+
+
+def laid_out(sample, *how):
+    """The arguments of a sample in other layouts, the last for the rest; None where all are one."""
+    ways = itertools.chain(how, itertools.repeat(how[-1]))
 
     def changed(leaf):
         plain = isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided
         if not plain or not leaf.numel() or not leaf.is_contiguous():
             return leaf
-        return how(leaf.detach()).requires_grad_(leaf.requires_grad)
+        return next(ways)(leaf.detach()).requires_grad_(leaf.requires_grad)
 
     before = pytree.tree_leaves((sample.args, sample.kwargs))
     args, kwargs = pytree.tree_map(changed, (sample.args, sample.kwargs))
@@ -107,8 +119,8 @@ def faults(name):
 
 def differences(name, module, program, sample):
     """Call both with each other layout."""
-    for how in (transposed, channels_last):
-        given = laid_out(sample, how)
+    for how in ((transposed,), (channels_last,), *MIXED):
+        given = laid_out(sample, *how)
         if given is None:
             continue
         with seeded():
@@ -119,7 +131,8 @@ def differences(name, module, program, sample):
         with seeded(), contextlib.suppress(MonographError):
             actual = strides(program(*given[0], **given[1]))
             if actual != expected:
-                yield f"{name}, {how.__name__}: {expected} became {actual}"
+                ways = ", ".join(each.__name__ for each in how)
+                yield f"{name}, {ways}: {expected} became {actual}"
 
 
 def without_derivative(name):
@@ -193,7 +206,7 @@ def test_those_that_are_laid_out_anew_are_refused(name):
 def _without_the_list(monkeypatch):
     """Lowering that knows of no such operator, and remembers nothing of it afterwards."""
     core_decompositions.cache_clear()
-    monkeypatch.setattr("monograph.passes.decomposition.lowering.LAID_OUT_ANEW", frozenset())
+    monkeypatch.setattr("monograph.passes.decomposition.layouts.LAID_OUT_ANEW", frozenset())
     yield
     core_decompositions.cache_clear()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from monograph.abstract.aliasing import view_chain
 from monograph.abstract.layout import is_contiguous
 from monograph.host.overloads import aten
-from monograph.passes.graph_builder import tensor_type
+from monograph.passes.graph_builder import is_tensor, tensor_type
 from monograph.rules.views.strides import are_ints, is_viewable_anyhow
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LAID_OUT_ANEW: Final = frozenset(
     {
         *("_pdist_forward", "baddbmm", "group_norm", "max_pool1d", "native_dropout_backward"),
+        *("addcdiv", "addcmul", "huber_loss", "logaddexp2"),
         *("adaptive_avg_pool1d", "channel_shuffle", "pixel_shuffle", "nll_loss2d_forward"),
         *("heaviside", "index_fill", "one_hot", "pdist", "select_scatter"),
         *("lerp", "log_sigmoid_forward", "logaddexp", "logit_backward"),
@@ -29,8 +30,21 @@ LAID_OUT_ANEW: Final = frozenset(
 )
 """Operators whose formulas lay out the result otherwise, or fail, for some layouts of arguments.
 
-A test in tests/laws finds them: it calls each with transposed and channels-last arguments.
+Tests in tests/laws find them: they call each with arguments that are transposed, channels-last, or
+expanded one by one.
 """
+
+
+_IN_ROWS: Final = frozenset({"_pdist_forward", "pdist"})
+"""Of these, those that take no argument which lies otherwise."""
+
+
+def is_laid_out_anew(name: str, results: Any) -> bool:
+    """Whether what a formula makes of an operator may lie otherwise than the operator's results."""
+    made = results if isinstance(results, list) else [results]
+    ranks = [tensor_type(each).rank for each in made if is_tensor(each)]
+    return name in LAID_OUT_ANEW and (name in _IN_ROWS or any(rank > 1 for rank in ranks))
+
 
 _NEED_A_LAYOUT: Final = frozenset(
     map(
@@ -75,4 +89,10 @@ def may_have_gaps(node: Node) -> bool:
     return False
 
 
-__all__ = ["COPIES_IF_NOT_CONTIGUOUS", "LAID_OUT_ANEW", "may_have_gaps", "needs_a_layout"]
+__all__ = [
+    "COPIES_IF_NOT_CONTIGUOUS",
+    "LAID_OUT_ANEW",
+    "is_laid_out_anew",
+    "may_have_gaps",
+    "needs_a_layout",
+]

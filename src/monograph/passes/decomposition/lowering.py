@@ -34,7 +34,7 @@ from monograph.passes.decomposition.closed_forms import SHORTCUTS, OperatorCalls
 from monograph.passes.decomposition.conjugates import PARTS, is_conjugation, may_be_conjugate
 from monograph.passes.decomposition.layouts import (
     COPIES_IF_NOT_CONTIGUOUS,
-    LAID_OUT_ANEW,
+    is_laid_out_anew,
     may_have_gaps,
 )
 from monograph.passes.decomposition.mutations import (
@@ -481,10 +481,10 @@ class Lowering:
             raise CannotDecomposeError("its formula writes to its arguments")
         env: dict[Node, Any] = dict(zip(formula.slots, slots, strict=True))
         inside.walk(formula.graph, env, is_program=False)
-        if OPERATORS.of(overload).base_name in LAID_OUT_ANEW:
+        results = inside.read(mapped(formula.results, env))
+        if is_laid_out_anew(OPERATORS.of(overload).base_name, results):
             inside.laid_out.update(slots)
         laid_out = layout_sources(inside.laid_out)
-        results = inside.read(mapped(formula.results, env))
         check_draws(overload, types, keywords, formula.graph)
         if is_of_user(function):
             check_results(builder, overload, types, keywords, results)
