@@ -228,6 +228,59 @@ def test_what_operators_are_given_by_the_user_return_copies():
     assert run(x).data_ptr() != x.data_ptr()
 
 
+class LoopsInARegion(nn.Module):
+    """Without a round, the input that was written to."""
+
+    def forward(self, x, y):
+        with torch.enable_grad():
+            y.add_(1)
+            v, k = y, 0
+            while x.sum() + k < 3:
+                k, v = k + 1, v.reshape(v.shape)
+        return v, y
+
+
+class Rotates(nn.Module):
+    """After two rounds, the input that was written to."""
+
+    def forward(self, x, y):
+        a, b, c, k = y * 2, y * 3, y, 0
+        c.add_(1)
+        while x.sum() + k < 3:
+            a, b, c, k = b, c, a, k + 1
+        return a, y
+
+
+class RotatesOthers(nn.Module):
+    """Beside an input that is written to."""
+
+    def forward(self, x, y):
+        a, b, c, k = x * 2, x * 3, x, 0
+        y.add_(1)
+        while y.sum() + k < 3:
+            a, b, c, k = b, c, a, k + 1
+        return a, y
+
+
+@pytest.mark.parametrize("kind", [LoopsInARegion, Rotates])
+def test_lowering_refuses_what_may_be_an_input_that_is_written_to(kind):
+    """Its value is written there at the end, and no result is that tensor."""
+    program = monograph.export(kind(), (ONES, ONES))
+    with pytest.raises(monograph.MonographError, match="may be an input that is written to"):
+        program.run_decompositions()
+
+
+def test_lowering_takes_rounds_beside_an_input_that_is_written_to():
+    """What rounds carry is none of it."""
+    module = RotatesOthers()
+    run = monograph.export(module, (ONES, ONES)).run_decompositions().module()
+    for y in (ONES, -ONES, torch.full((2, 3), -0.75), torch.full((2, 3), -0.9)):
+        mine, theirs = (ONES.clone(), y.clone()), (ONES.clone(), y.clone())
+        got, expected = run(*mine), module(*theirs)
+        torch.testing.assert_close(got, expected)
+        assert described(got, mine) == described(expected, theirs)
+
+
 @pytest.mark.parametrize("mark", ["5", '{"superfluous_copy": 1}', '{"superfluous_copy": true}'])
 def test_only_copies_are_left_out(mark):
     """Whatever a file says of another operator."""

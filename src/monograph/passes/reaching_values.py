@@ -45,27 +45,26 @@ def _behind(node: Node, given: dict[Node, list[Node]]) -> list[Node]:
     """What a node may be besides what its operator says; `given`: what subgraphs get."""
     if node.op == "placeholder":
         return given.get(node, [])
-    if is_superfluous(node):
-        return node.all_input_nodes
     call, place = subgraph_call(node), node.args[1] if len(node.args) > 1 else None
     if call is None or type(place) is not int:
-        return []
+        return node.all_input_nodes if is_superfluous(node) else []
     found: list[Node] = []
     last = max(i for i, each in enumerate(call.args) if _is_subgraph(each))
     rest: list[Any] = []
     for each in call.args[last + 1 :]:
         rest += each if isinstance(each, list | tuple) else [each]
-    if call.target in (SCAN, WHILE_LOOP):
-        map_arg(rest[place], found.append)
+    carried: Any = call.args[last + 1] if call.target in (SCAN, WHILE_LOOP) else ()
+    map_arg(carried[place : place + 1], found.append)
     for each in filter(_is_subgraph, call.args):
         graph = subgraph_of(each).graph
+        returned: Any = graph.output_node().args[0]
+        returned = returned if isinstance(returned, list | tuple) else ()
         inputs = [inner for inner in graph.nodes if inner.op == "placeholder"]
-        for inner, outer in zip(inputs, rest, strict=False):
+        rounds = zip(inputs[: len(carried)], returned, strict=False)
+        for inner, outer in (*zip(inputs, rest, strict=False), *rounds):
             if isinstance(outer, Node):
                 given.setdefault(inner, []).append(outer)
-        returned = graph.output_node().args[0]
-        if isinstance(returned, list | tuple) and place < len(returned):
-            map_arg(returned[place], found.append)
+        map_arg(returned[place : place + 1], found.append)
     return found
 
 
