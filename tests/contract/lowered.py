@@ -240,3 +240,14 @@ def rows_of_an_inference_tensor(x):
 def drawn_for_doubles(x):
     """Doubles are drawn with more random bits, also where nothing is followed."""
     return torch.bernoulli((x > 0.5).to(x.dtype) * 0.7), torch.rand(2)
+
+
+FOLLOWED = Call(lambda: (v(4).requires_grad_(),), under=torch.no_grad)
+
+
+@probe("mode", lambda: (v(4),), agrees={"followed": FOLLOWED})
+def idle_dropout_before_gradients(x):
+    """It is no operator that autograd could miss: its argument's history goes on."""
+    y = F.dropout(x, 0.5, training=False)
+    with torch.enable_grad():
+        return F.dropout(y * 2, 0.0)

@@ -276,7 +276,7 @@ class Lowering:
         """Lower one operator call; arguments may be aliases. Gives what stands for its results."""
         op = OPERATORS.of(overload)
         is_seen = op.mutated or source in self.returned or any_alias(args[:1])
-        if is_seen and (op.aliasing.is_idle(args, kwargs) or is_only_detached(source)):
+        if op.aliasing.is_idle(args, kwargs) or (is_seen and is_only_detached(source)):
             return args[0]
         if overload is BEGINS_HISTORY:
             return begun_history(self, op, args, kwargs, source)

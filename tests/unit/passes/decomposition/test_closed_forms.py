@@ -148,7 +148,7 @@ ALL = [*enumerate(calls(2, 3))]
 
 def written(overload, args, facts, *, shortcuts):
     """The graph of one call lowered, with the types of its nodes; the guards it left."""
-    lowered = facts_for_lowering(facts)
+    lowered = facts_for_lowering(facts, {})
     builder = GraphBuilder(lowered, FormulaWriter())
     lowering = Lowering(
         default_decompositions(), lowered, builder, TemplateCache(StaticTemplates())
@@ -206,7 +206,7 @@ def test_every_shortcut_is_held_to_its_formula():
 @pytest.mark.parametrize("call", [c for _, c in ALL[::7]], ids=[f"{i}-{c[0]}" for i, c in ALL[::7]])
 def test_the_second_call_is_written_as_the_first(call):
     """What the first call wrote is copied for the next, under the names it would have had."""
-    facts, cache = facts_for_lowering(Facts()), TemplateCache(StaticTemplates())
+    facts, cache = facts_for_lowering(Facts(), {}), TemplateCache(StaticTemplates())
     overload, args = call
     written = []
     for _ in range(2):
