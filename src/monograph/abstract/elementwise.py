@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from monograph.abstract.broadcast import broadcast_shapes
-from monograph.abstract.layout import is_contiguous, is_dense, no_greater, strides_in_order
+from monograph.abstract.layout import (
+    insertion_sorted,
+    is_contiguous,
+    is_dense,
+    no_greater,
+    strides_in_order,
+)
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
 from monograph.integers import choose, known, le, lt
@@ -109,7 +115,7 @@ def strides_from_steps(
     >>> strides_from_steps([(1, 0, 0), (0, 1, 3)], (2, 3, 4))
     (12, 1, 3)
     """
-    order = _sorted_dims(steps, shape)
+    order = insertion_sorted(len(shape), lambda a, b: _compare(steps, shape, a, b))
     if order == list(range(len(shape) - 1, -1, -1)):
         return None
     return strides_in_order(shape, order)
@@ -123,24 +129,6 @@ def _broadcast_strides(t: TensorType, shape: tuple[Int, ...]) -> tuple[Int, ...]
         for i, size in enumerate(t.shape)
     )
     return (0,) * lead + inner
-
-
-def _sorted_dims(steps: Sequence[tuple[Int, ...]], shape: tuple[Int, ...]) -> list[int]:
-    """Insertion sort from fastest to slowest, where a comparison may be undecided.
-
-    Undecided pairs keep the row-major order, as TensorIterator does.
-    """
-    order = list(range(len(shape) - 1, -1, -1))
-    for i in range(1, len(order)):
-        at = i
-        for before in range(i - 1, -1, -1):
-            verdict = _compare(steps, shape, order[before], order[at])
-            if verdict > 0:
-                order[before], order[at] = order[at], order[before]
-                at = before
-            elif verdict < 0:
-                break
-    return order
 
 
 def _compare(steps: Sequence[tuple[Int, ...]], shape: tuple[Int, ...], a: int, b: int) -> int:

@@ -14,7 +14,7 @@ import torch
 from monograph.integers import all_of, any_of, choose, eq, known, le, lt, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.integers import Expr, Int, Truth
@@ -32,14 +32,7 @@ def contiguous_strides(shape: Sequence[Int]) -> tuple[Int, ...]:
     >>> contiguous_strides((2, 3, 4))
     (12, 4, 1)
     """
-    strides: list[Int] = [1] * len(shape)
-    step: Int = 1
-    for i in range(len(shape) - 1, -1, -1):
-        strides[i] = step
-        size = shape[i]
-        if not (isinstance(size, int) and size < 2):
-            step = step * size
-    return tuple(strides)
+    return strides_in_order(shape, range(len(shape) - 1, -1, -1))
 
 
 def strides_in_order(shape: Sequence[Int], order: Sequence[int]) -> tuple[Int, ...]:
@@ -207,18 +200,23 @@ def stride_order(t: TensorType) -> tuple[int, ...]:
         dense = _dense_order(t)
         if dense is not None:
             return (*(dim for dim in range(t.rank) if dim not in dense), *dense)
-    # Insertion sort; a repeated dimension (stride 0) ties with every other, as in PyTorch.
-    order = list(range(t.rank - 1, -1, -1))
+    # A repeated dimension (stride 0) ties with every other, as in PyTorch.
+    return tuple(insertion_sorted(t.rank, lambda a, b: _slower(t, strides, a, b)))
+
+
+def insertion_sorted(rank: int, compare: Callable[[int, int], int]) -> list[int]:
+    """Dimensions, the last first, as TensorIterator sorts them: ties (0) keep their order."""
+    order = list(range(rank - 1, -1, -1))
     for i in range(1, len(order)):
         at = i
         for before in range(i - 1, -1, -1):
-            verdict = _slower(t, strides, order[before], order[at])
+            verdict = compare(order[before], order[at])
             if verdict > 0:
                 order[before], order[at] = order[at], order[before]
                 at = before
             elif verdict < 0:
                 break
-    return tuple(order)
+    return order
 
 
 def _slower(t: TensorType, strides: Sequence[Int], a: int, b: int) -> int:
