@@ -370,3 +370,11 @@ def written_beneath_an_input(x, y):
     if y.sum() > 0:
         part.data.add_(1)
     return x, part
+
+
+@probe("size", two, calls={"none": lambda: (torch.randn(0, 4), torch.randn(3, 2))}, shapes=every_size)
+def dropout_in_a_branch(x, y):
+    """A dropout gives its very argument where that has no elements."""
+    if x.shape[1] > 2:
+        return F.dropout(x, 0.5), y * 2
+    return y * 3, x

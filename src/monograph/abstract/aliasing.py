@@ -425,8 +425,12 @@ def results_of(node: Node, *, lies: bool = False) -> Results:
 
 def may_drop_nothing(node: Node) -> bool:
     """Whether it is a dropout that may give its very argument, as that may have no elements."""
-    is_dropout = isinstance(node.target, OpOverload) and aliasing_of(node.target).is_dropout
-    return is_dropout and known(ge(node.meta["val"].tensor_type.numel(), 1)) is not True
+    return is_a_dropout(node) and known(ge(node.meta["val"].tensor_type.numel(), 1)) is not True
+
+
+def is_a_dropout(node: Node) -> bool:
+    """Whether it calls an operator that gives its very argument where that has no elements."""
+    return isinstance(node.target, OpOverload) and aliasing_of(node.target).is_dropout
 
 
 def view_chain(node: Node, within: Results | None = None, *, lies: bool = False) -> list[Node]:

@@ -153,7 +153,8 @@ def _mapped(spec: Any, change: Callable[[Any], Any]) -> Any:
     """The same structure with every entry changed."""
     if isinstance(spec, dict):
         pairs = {key: _mapped(value, change) for key, value in cast("Any", spec).items()}
-        return type(spec)(pairs) if type(spec) is not dict and _takes_pairs(spec) else pairs
+        takes_pairs = type(spec) is not dict and not hasattr(spec, "default_factory")
+        return type(spec)(pairs) if takes_pairs else pairs
     if isinstance(spec, list):
         return [_mapped(value, change) for value in cast("Any", spec)]
     if isinstance(spec, tuple):
@@ -163,10 +164,6 @@ def _mapped(spec: Any, change: Callable[[Any], Any]) -> Any:
         named = {each.name: _mapped(getattr(spec, each.name), change) for each in fields(spec)}
         return replace(spec, **named)
     return change(spec)
-
-
-def _takes_pairs(spec: Any) -> bool:
-    return not hasattr(spec, "default_factory")
 
 
 def _steps(path: str) -> list[Any]:

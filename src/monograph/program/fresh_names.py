@@ -45,15 +45,11 @@ def operator_name(target: OpOverload) -> str:
     home = "aten" if namespace == "aten" else f"torch.ops.{namespace}"
     overload = str(target).rpartition(".")[2]
     others = [each for each in overloads_named(namespace, name) if each is not target]
-    if overload == "default" and all(_needs_out(each) for each in others):
+    if overload == "default" and all(aliasing_of(each).outs for each in others):
         return f"{home}.{name}"
     if keyword.iskeyword(overload):
         return f"getattr({home}.{name}, '{overload}')"
     return f"{home}.{name}.{overload}"
-
-
-def _needs_out(overload: OpOverload) -> bool:
-    return bool(aliasing_of(overload).outs)
 
 
 __all__ = ["Names", "operator_name"]

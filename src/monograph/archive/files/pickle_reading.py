@@ -150,10 +150,6 @@ STORAGES: Final[Mapping[str, torch.dtype | None]] = {
 }
 
 
-def _is_named_tuple(kind: type) -> bool:
-    return pytree.is_namedtuple_class(kind)
-
-
 class _PickleMachine:
     """Runs the instructions; what it can build is said in `CALLS` and `INSTRUCTIONS`."""
 
@@ -247,7 +243,9 @@ class _PickleMachine:
             self.push(_Global(full, None))
         else:
             kind = find_registered(full) or find_loaded(f"{module}:{name}")
-            if kind is None or not (kind in pytree.SUPPORTED_NODES or _is_named_tuple(kind)):
+            if kind is None or not (
+                kind in pytree.SUPPORTED_NODES or pytree.is_namedtuple_class(kind)
+            ):
                 raise Refused(f"its examples name {full[:120]}", UNSAFE)
             self.push(_Global(full, None, kind))
 

@@ -119,7 +119,9 @@ class Digests:
                 waiting.append(each.obj)
                 continue
             kind = type(each)
-            if kind in LEAVES and (kind is not FunctionType or not _is_users_function(each)):
+            if kind in LEAVES and (
+                kind is not FunctionType or not is_users(each.__code__.co_filename)
+            ):
                 continue
             if id(each) in self._seen:
                 continue
@@ -325,11 +327,6 @@ def _beyond_snapshots(value: Any) -> Iterable[Any]:
     if not issubclass(type(value), torch.nn.Module):
         return ()
     return [each for each in attributes_of(value).values() if type(each) not in _IN_SNAPSHOTS]
-
-
-def _is_users_function(function: FunctionType) -> bool:
-    """Whether what hangs on a function is the user's to change."""
-    return is_users(function.__code__.co_filename)
 
 
 def is_users_class(cls: type) -> bool:

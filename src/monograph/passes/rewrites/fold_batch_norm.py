@@ -73,7 +73,7 @@ def _fold(edited: ProgramCopy, norm: Node) -> None:
     if statistics["running_mean"] is None or own["weight"] is None:
         return
     weight, bias = _folded(own, statistics, float(given["eps"]))
-    names = [(_name(edited, outer["weight"]), weight, "weight")]
+    names = [(edited.state_inputs[outer["weight"].name].target, weight, "weight")]
     home = names[0][0].rpartition(".")[0]
     names.append((f"{home}.bias" if home else "bias", bias, "bias"))
     new: dict[str, Node] = {}
@@ -126,10 +126,6 @@ def _folded(
             shift = shift + norm["bias"].double()
         shape = (-1, *[1] * (weight.dim() - 1))
         return (weight.double() * scale.view(shape)).to(weight.dtype), shift.to(weight.dtype)
-
-
-def _name(edited: ProgramCopy, node: Node) -> str:
-    return edited.state_inputs[node.name].target
 
 
 def _set(edited: ProgramCopy, node: Node, tensor: torch.Tensor) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from monograph.abstract.aliasing import may_drop_nothing
+from monograph.abstract.aliasing import is_a_dropout
 from monograph.host.calling import is_read_by_dynamo, recorded_by_fx
 from monograph.host.flags import region_operators
 from monograph.host.fx_nodes import append_node, close_graph, is_superfluous
@@ -269,7 +269,7 @@ def runnable_child(child: torch.nn.Module) -> torch.nn.Module:
     special = {*RUNS, *BOUNDED, ASSERT_METADATA, ASSERT_SCALAR}
     calls = [node for node in child.graph.nodes if node.op == "call_function"]
     keeps = any(
-        _is_left_out(node) or runnable_target(node) in _KEEPING or may_drop_nothing(node)
+        _is_left_out(node) or runnable_target(node) in _KEEPING or is_a_dropout(node)
         for node in calls
     )
     if not keeps and not any(node.target in special for node in calls):
