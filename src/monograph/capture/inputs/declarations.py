@@ -140,7 +140,7 @@ def _range(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographErr
     if narrowed(size.symbol, inputs, facts) is None:
         return []
     root = named_roots(inputs)[size.symbol]
-    at, causes = _causes(size.symbol, inputs, facts, _is_bound)
+    at, causes = _causes(size.symbol, inputs, facts, lambda guard: guard.relation.kind == "ge")
     return [
         problem(
             "dim-range-violated",
@@ -164,10 +164,6 @@ def _name(size: DynamicSize, inputs: Inputs) -> str:
 
 def _is_equation(guard: Guard) -> bool:
     return guard.relation.kind == "eq"
-
-
-def _is_bound(guard: Guard) -> bool:
-    return guard.relation.kind == "ge"
 
 
 def _divides(guard: Guard) -> bool:
