@@ -10,6 +10,7 @@ KNOWN = {
     r"decomposed.*eager raises RuntimeError: Output \d+ of \w+ is a view": WRITES,
     r"decomposed.*eager raises RuntimeError: a view of a leaf": WRITES,
     r"decomposed.*eager raises RuntimeError: A view was created in": WRITES,
+    r"decomposed.*eager raises RuntimeError: a leaf Variable .* operation\.$": WRITES,
     r"decomposed.*eager raises RuntimeError: \w+\(\): functions with out=": r"out=",
     r"decomposed.*gradients: raises became": WRITES,
     # It refuses so in the program, too, where eager code catches what it raises.

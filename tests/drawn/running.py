@@ -118,6 +118,8 @@ class Seen:
     replaced: frozenset[str]
     gradients: list[Tensor | None] | str
     rest: dict[str, object]
+    is_leaf_written: bool
+    """Whether an argument that is a leaf and requires gradients was written to."""
 
 
 def observed(
@@ -130,6 +132,7 @@ def observed(
     args, kwargs = inputs.make()
     leaves = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
     memories = [leaf.untyped_storage().data_ptr() for leaf in leaves]
+    versions = [(leaf, leaf._version) for leaf in leaves if leaf.is_leaf and leaf.requires_grad]
     before = dict(state_of(module))
     places = {name: tensor.untyped_storage().data_ptr() for name, tensor in before.items()}
     for tensor in before.values():
@@ -172,6 +175,7 @@ def observed(
         replaced,
         gradients(result, [*leaves, *(after[name] for name in sorted(after))]),
         rest,
+        any(leaf._version != version for leaf, version in versions),
     )
     own = zip(leaves, memories, strict=True)  # a leaf may have been given memory of the module's
     overwrite([leaf for leaf, memory in own if leaf.untyped_storage().data_ptr() == memory])
@@ -410,7 +414,8 @@ def judged(program: Drawn, form: str, at: int, inputs: Inputs, made: tuple) -> V
         finally:
             torch.set_grad_enabled(True)
         if error:
-            return Verdict(form, at, WRONG, f"eager raises {described(error)}")
+            leaf = " A leaf is written to." if actual.is_leaf_written else ""
+            return Verdict(form, at, WRONG, f"eager raises {described(error)}{leaf}")
         if actual.gradients == NO_GRADIENT != expected.gradients:
             return Verdict(form, at, REFUSED, NO_GRADIENT)
         outside = form in {"strict", "plain"}
