@@ -756,7 +756,7 @@ def appended_and_written(x):
     return torch.stack(outs)
 
 
-@looped(refused="branch-writes")
+@looped(refused="write-after-branch")
 def begun_and_written(x):
     """What is carried begins as what rounds write to."""
     z = x.sum(1)

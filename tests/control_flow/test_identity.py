@@ -1,5 +1,6 @@
 """What a branch or a loop gives back of its inputs is these tensors themselves, as in eager."""
 
+import contextlib
 import json
 
 import pytest
@@ -226,6 +227,91 @@ def test_what_operators_are_given_by_the_user_return_copies():
     x = ONES.clone()
     run = monograph.export(Conditional(), (x,)).module()
     assert run(x).data_ptr() != x.data_ptr()
+
+
+class AsksInRounds(nn.Module):
+    """Each round asks what it is given something, and leaves something else."""
+
+    def __init__(self, begin, step, ask, *, by_data=False):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(3))
+        self.begin, self.step, self.ask, self.by_data = begin, step, ask, by_data
+
+    def forward(self, x, y):
+        v, n = self.begin(self, y), x.new_zeros(())
+        if self.by_data:
+            while n < x.sum():
+                n = n * 3 + (1 if self.ask(v, y) else 2)
+                v = self.step(self, v, y)
+        else:
+            for _ in range(x.shape[0]):
+                n = n * 3 + (1 if self.ask(v, y) else 2)
+                v = self.step(self, v, y)
+        return n, v
+
+
+def begins_as_input(self, y):
+    """The caller's own."""
+    return y
+
+
+def begins_as_parameter(self, y):
+    """A leaf that requires gradients."""
+    return self.w
+
+
+def begins_as_made_leaf(self, y):
+    """One that forward makes."""
+    return torch.ones(3, requires_grad=True)
+
+
+def computed(self, v, y):
+    """Another tensor in each round."""
+    return v + 1
+
+
+def the_input(self, v, y):
+    """From the second round on."""
+    return y
+
+
+ASKED = {
+    "one": (begins_as_input, computed, lambda v, y: v is y),
+    "one from then on": (begins_as_made_leaf, the_input, lambda v, y: v is y),
+    "leaf": (begins_as_parameter, computed, lambda v, y: v.is_leaf),
+    "made leaf": (begins_as_made_leaf, computed, lambda v, y: v.is_leaf),
+    "class": (begins_as_parameter, computed, lambda v, y: isinstance(v, nn.Parameter)),
+    "gradients": (begins_as_input, lambda self, v, y: v * self.w, lambda v, y: v.requires_grad),
+    "no gradients": (
+        begins_as_parameter,
+        lambda self, v, y: v.detach(),
+        lambda v, y: v.requires_grad,
+    ),
+    "view": (lambda self, y: y * 2, lambda self, v, y: y[:], lambda v, y: v._is_view()),
+    "version": (
+        lambda self, y: y * 2,
+        lambda self, v, y: v.add_(1),
+        lambda v, y: v._version == 0,
+    ),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_what_rounds_ask_of_what_they_are_given(asked):
+    """The first answers otherwise than those after it: no recorded round stands for all."""
+    given = (torch.ones(2), torch.ones(3))
+    with pytest.raises(monograph.MonographError) as caught:
+        monograph.export(AsksInRounds(*asked, by_data=True), given)
+    assert caught.value.diagnostic.name in ("branch-decides", "outside-read")
+    if caught.value.diagnostic.name == "outside-read":  # whatever the rounds are
+        return
+    module = AsksInRounds(*asked)
+    sizes = ({0: monograph.Dim.AUTO}, None)
+    run = monograph.export(module, given, dynamic_shapes=sizes).module()
+    assert run(*given)[0] == module(*given)[0]
+    for n in (0, 1, 3):
+        with contextlib.suppress(monograph.ContractError):
+            assert run(torch.ones(n), given[1])[0] == module(torch.ones(n), given[1])[0]
 
 
 class LoopsInARegion(nn.Module):

@@ -140,7 +140,7 @@ class CountsInABuffer(nn.Module):
         return x + self.seen, k
 
 
-@branching(*ALL, refused="branch-writes")
+@branching(*ALL, refused="write-after-branch")
 def what_is_carried_is_a_view(x):
     """The next round reads, by another name, what this one writes."""
     y, k = torch.zeros(8), 0
@@ -152,7 +152,7 @@ def what_is_carried_is_a_view(x):
     return y, held
 
 
-@branching(*ALL, refused="branch-writes")
+@branching(*ALL, refused="write-after-branch")
 def what_is_carried_is_the_tensor(x):
     """Which of two is written to changes by round."""
     a, b, k = torch.zeros(3), torch.ones(3), 0

@@ -144,7 +144,9 @@ class _Asked(NamedTuple):
         known = noted.subjects
         if self.question in _OF_OBJECTS and self.counts:
             names = self.recorder.lineage.names(self.tensor)
-            if any(map(noted.owner, self.recorder.aliases.possible_storages(self.tensor)[1:])):
+            ones = self.recorder.aliases.possible_storages(self.tensor)[1:]
+            may_be_made = self.question == "is_leaf" and any(is_made_leaf(one.node) for one in ones)
+            if may_be_made or any(map(noted.owner, ones)):
                 raise problem("branch-decides", what="which tensor this is")
         chains = [view_chain(each.node, ARGUMENT) for each in names if each.node is not None]
         return next((known[chain[-1]] for chain in chains if chain[-1] in known), None)
@@ -195,7 +197,8 @@ class _Asked(NamedTuple):
         """Whether it has memory of its own, in which no operator found another tensor's."""
         node = self.tensor.node
         call: Any = None if node is None or not node.args else node.args[0]
-        if isinstance(call, Node) and isinstance(call.target, HigherOrderOperator):
+        is_given = node is not None and node.op == "placeholder"
+        if is_given or (isinstance(call, Node) and isinstance(call.target, HigherOrderOperator)):
             return not self.recorder.aliases.is_aliased(self.tensor)  # it may be what that is given
         return node is not None and results_of(node) == FRESH
 
@@ -289,11 +292,13 @@ def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) ->
 
     Raises: write-outlives-call; RuntimeError (as PyTorch does, where it was computed).
     """
-    is_so = asked(recorder, tensor, "requires_grad") == flag
     region = recorder.region
     # What an iteration is given may only be followed from the second one on.
     is_made = flag and region is not None and not region.is_outside(tensor.storage_root)
-    if is_so and not is_made and not recorder.lineage.only_follows_base(tensor):
+    if is_made:
+        note_followed(recorder, tensor)
+    is_so = not is_made and asked(recorder, tensor, "requires_grad") == flag
+    if is_so and not recorder.lineage.only_follows_base(tensor):
         return
     subject = None if tensor.node is None else recorder.answers_noted.subjects.get(tensor.node)
     if subject is not None:

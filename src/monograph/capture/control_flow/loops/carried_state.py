@@ -32,6 +32,7 @@ from monograph.capture.control_flow.branches.state_merge import (
     one_of_texts,
 )
 from monograph.capture.queries.inference_tensors import note_inference
+from monograph.capture.recording.autograd_views import is_made_leaf
 from monograph.capture.recording.scalar_tensors import number_tensor
 from monograph.capture.restart import Restart
 from monograph.diagnostics import problem
@@ -98,6 +99,8 @@ class CarriedState:
         """What the last iteration that was recorded ended with, of what is carried."""
         self.roots: list[list[Any]] = []
         """The tensors that each of those may be one with."""
+        self.lasts: dict[Path, list[Any]] = {}
+        """What iterations leave that may not say of itself what they are given says."""
         self.born: dict[Path, Any] = {}
         """Variables that an iteration assigns first, with what it made of them last."""
         self.begun = {id(each): (each, each.copy()) for each in _containers(self.values)}
@@ -116,6 +119,11 @@ class CarriedState:
     def begin_iteration(self, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Stack and slots of the frame in an iteration that is given these values."""
         self.given = given
+        for path, each in zip(self.carried, given, strict=True):
+            ones = [self.leaves[path].value, *self.lasts.get(path, ())]
+            if isinstance(ones[0], AbstractTensor):
+                self.recorder.aliases.may_alias([each, *ones])
+                self.recorder.aliases.note_differences(ones[:2], each, "loop")
         return self.state(given)
 
     def state(self, news: Sequence[Any], born: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
@@ -202,6 +210,13 @@ class CarriedState:
         assert region is not None, "an iteration is recorded as a region"
         found = region.shared([*self.made, *others])
         self.roots = found[: len(self.made)]
+        known = len(self.lasts)
+        for n, (given, last) in enumerate(zip(self.given, self.made, strict=True)):
+            is_cut = given.tensor_type.requires_grad and not last.tensor_type.requires_grad
+            if self.roots[n] or is_cut or is_made_leaf(last.node):
+                self.lasts[self.carried[n]] = [last, *self.roots[n]]
+        if len(self.lasts) > known:
+            raise Restart("carry")
         return found[len(self.made) :]
 
     def note_aliases(self, begun: Sequence[Any], ended: Sequence[Any], values: list[Any]) -> None:

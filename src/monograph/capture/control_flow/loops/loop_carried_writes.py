@@ -50,6 +50,7 @@ class CarriedWrites:
         """Let copies of what the iteration before left stand for the tensors."""
         for same, value in zip(self._held.values(), values, strict=True):
             region.copy_of(same, value)
+            self.recorder.aliases.differ("version", value.node)
 
     def holds(self, value: Any) -> bool:
         """Whether this is such a tensor, as code outside holds it."""
