@@ -49,7 +49,7 @@ def fix(
         return _as_json(place, dynamic, strict=strict, assume=assume, write=yes and not dry_run)
 
     def accept(proposal: Proposal) -> bool:
-        where = f" at {_short(proposal.where)}" if proposal.where else ""
+        where = f" at {proposal.where.rpartition('/')[2]}" if proposal.where else ""
         say(f"{proposal.name}{where}: {proposal.title}")
         say(colored_diff(proposal.diff, sys.stdout))
         if proposal.narrows:
@@ -99,10 +99,6 @@ def _written(files: list[str], *, dry_run: bool) -> str:
     if dry_run:
         return "no file was changed: this was a dry run"
     return f"changed: {', '.join(files)}" if files else "no file was changed"
-
-
-def _short(where: str) -> str:
-    return where.rpartition("/")[2]
 
 
 __all__ = ["fix"]

@@ -226,7 +226,7 @@ def convert(
     """Hand a program over: to ONNX, AOTInductor, torch.export's format, or a Python file."""
     if to not in TARGETS:
         raise NotThereError(f"programs are converted to {', '.join(TARGETS)}; not to {to}")
-    if to in PACKAGES and not _has(PACKAGES[to]):
+    if to in PACKAGES and find_spec(PACKAGES[to]) is None:
         said = f"this needs the package {PACKAGES[to]}: pip install 'monograph[{to}]'"
         raise NotThereError(said)
     program: Any = None
@@ -276,10 +276,6 @@ def _made(place: str) -> Made:
     """What a factory gives, with the random weights that it gives in every process."""
     _manual_seed(0)
     return made(place)
-
-
-def _has(package: str) -> bool:
-    return find_spec(package) is not None
 
 
 def _program(file: str, entry: str | None) -> Any:

@@ -112,7 +112,8 @@ class _CallWriter:
         parts = [
             each for part in self.code.pytree_info.in_spec.children() for each in part.children()
         ]
-        if not names.gathered and len(parts) == len(inputs) and all(map(_is_leaf, parts)):
+        are_leaves = len(parts) == len(inputs) and all(part.is_leaf() for part in parts)
+        if not names.gathered and are_leaves:
             given = [*names.positional, *names.keywords]
             self.values |= dict(zip(inputs, given, strict=True))
             return []
@@ -203,10 +204,6 @@ class _CallWriter:
 
 def _all_integers(values: Iterable[Any]) -> bool:
     return all(type(each) is int for each in values)
-
-
-def _is_leaf(spec: TreeSpec) -> bool:
-    return spec.is_leaf()
 
 
 def _built(spec: TreeSpec, leaves: Any) -> str | None:

@@ -61,14 +61,10 @@ def constant_pad_nd(x: TensorType, pad: Sequence[Int]) -> TensorType:
     if x.strides is None:
         _check_positive(x, shape, "constant_pad_nd", 0)
         return TensorType(shape, x.dtype, x.device)
-    if all(_is_not_positive(amount) for amount in pad):
+    if not any(at_least(amount, 1) for amount in pad):
         return like(x, shape, strides=_cropped_strides(x, pad, shape))
     _check_positive(x, shape, "constant_pad_nd", 0)
     return _in_format(x, shape)
-
-
-def _is_not_positive(amount: Int) -> bool:
-    return not at_least(amount, 1)
 
 
 def _cropped_strides(
