@@ -10,7 +10,7 @@ from __future__ import annotations
 import opcode as cpython
 from functools import cache
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from monograph.bytecode.opcodes.registry import opcode
 
@@ -32,18 +32,11 @@ def TYPE_INTRINSIC(frame: InterpreterFrame, argument: tuple[int, int]) -> None:
     stack[-count:] = [made]
 
 
-def _negated(a: Any) -> Any:
-    return -a
-
-
-def _added(a: Any, b: Any) -> Any:
-    return a + b
-
-
 @cache
 def _intrinsic(count: int, number: int) -> CodeType:
     """Return the code of a function of `count` parameters that is this intrinsic."""
-    template, operator = ((_negated, "UNARY_NEGATIVE"), (_added, "BINARY_OP"))[count - 1]
+    templates = (lambda a: -a, "UNARY_NEGATIVE"), (lambda a, b: a + b, "BINARY_OP")
+    template, operator = templates[count - 1]
     code = template.__code__
     text = bytearray(code.co_code)
     at = next(i for i in range(0, len(text), 2) if cpython.opname[text[i]] == operator)
