@@ -314,6 +314,18 @@ def test_what_rounds_ask_of_what_they_are_given(asked):
             assert run(torch.ones(n), given[1])[0] == module(torch.ones(n), given[1])[0]
 
 
+def test_rounds_may_ask_whether_an_input_is_a_parameter():
+    """It is none in any call, so every round says so."""
+    module = AsksInRounds(
+        begins_as_input, computed, lambda v, y: isinstance(v, nn.Parameter), by_data=True
+    )
+    run = monograph.export(module, (torch.ones(2), torch.ones(3))).module()
+    for x in (torch.ones(2), torch.full((2,), 9.0), -torch.ones(2)):
+        assert run(x, torch.ones(3))[0] == module(x, torch.ones(3))[0]
+    with pytest.raises(monograph.ContractError):
+        run(torch.ones(2), nn.Parameter(torch.ones(3), requires_grad=False))
+
+
 class LoopsInARegion(nn.Module):
     """Without a round, the input that was written to."""
 

@@ -146,7 +146,9 @@ class _Asked(NamedTuple):
             names = self.recorder.lineage.names(self.tensor)
             ones = self.recorder.aliases.possible_storages(self.tensor)[1:]
             may_be_made = self.question == "is_leaf" and any(is_made_leaf(one.node) for one in ones)
-            if may_be_made or any(map(noted.owner, ones)):
+            owners = [owner for owner in map(noted.owner, ones) if owner is not None]
+            is_class = self.question == "is_parameter"  # plain tensors all have the same
+            if may_be_made or any(not is_class or self.of_subject(each) for each in owners):
                 raise problem("branch-decides", what="which tensor this is")
         chains = [view_chain(each.node, ARGUMENT) for each in names if each.node is not None]
         return next((known[chain[-1]] for chain in chains if chain[-1] in known), None)
