@@ -121,6 +121,21 @@ def test_captured_without_gradients(name):
         program(X.clone().requires_grad_())
 
 
+def by_rows(x: torch.Tensor):
+    """With a branch on a size."""
+    if x.size(0) > 2:
+        return x * 2
+    return x * 3
+
+
+def test_a_scripted_function_that_asks_for_sizes():
+    """What C++ notes on a tensor that it asks for sizes is nothing that code put there."""
+    rows = torch.jit.script(by_rows)
+    model = Layer(lambda _, x: rows(x) + 1)
+    program = monograph.export(model, (X.clone(),), dynamic_shapes=({0: monograph.Dim.AUTO},))
+    torch.testing.assert_close(program.module()(X[:3]), model(X[:3]))
+
+
 def test_a_compiled_module():
     """Is captured as if it were not."""
     model = Layer(lambda m, x: m.layer(x))

@@ -21,7 +21,7 @@ def has_attributes(tensor: torch.Tensor) -> bool:
     return any(not name.startswith(_NOTES) for name in ATTRIBUTES.__get__(tensor))
 
 
-_NOTES = ("_sym_", "_dynamo_", "_has_dynamo_")
+_NOTES = ("_sizes_", "_strides_", "_sym_", "_dynamo_", "_has_dynamo_")
 """What PyTorch notes there: C++ what it was told of sizes, `flex_attention` which are static."""
 
 
