@@ -372,9 +372,26 @@ def written_beneath_an_input(x, y):
     return x, part
 
 
-@probe("size", two, calls={"none": lambda: (torch.randn(0, 4), torch.randn(3, 2))}, shapes=every_size)
+@probe(
+    "size", two, calls={"none": lambda: (torch.randn(0, 4), torch.randn(3, 2))}, shapes=every_size
+)
 def dropout_in_a_branch(x, y):
     """A dropout gives its very argument where that has no elements."""
     if x.shape[1] > 2:
         return F.dropout(x, 0.5), y * 2
     return y * 3, x
+
+
+@probe(
+    "layout",
+    lambda: (torch.tensor([[1.0, 1.0], [1.0, -1.0]]), torch.ones(2)),
+    calls={
+        "more": lambda: (torch.ones(2, 2), torch.ones(2)),
+        "none": lambda: (-torch.ones(2, 2), 1),
+    },
+    refused=("specialized-value", "data-dependent-size"),
+)
+def layout_by_a_number_of_data(x, _):
+    """A part of a column is contiguous where data leave one element of it, or none."""
+    part = x[:, 1][: int((x[:, 1] > 0).sum())]
+    return part * 2 if part.is_contiguous() else part * 3

@@ -293,7 +293,9 @@ class AbstractTensor(Flags):
         where, facts = contiguity(self.tensor_type, memory_format), self.recorder.facts
         if not is_plain and where is not False:
             self._decide_elements()
-        return facts.hint_of_relation(where) is not None and bool(to_sym(where, facts))
+        # Data may decide, of whom formulas take the general answer.
+        is_general = facts.prefers_general and facts.hint_of_relation(where) is None
+        return not is_general and bool(to_sym(where, facts))
 
     def contiguous(self, memory_format: torch.memory_format = torch.contiguous_format) -> Any:
         """Recorded always: C++ would drop it where the example is contiguous already."""

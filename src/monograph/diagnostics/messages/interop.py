@@ -71,8 +71,9 @@ def nothing_to_verify_against() -> Text:
 @message("extra-not-installed", HandOverError)
 def extra_not_installed(*, extra: object, packages: Sequence[str]) -> Text:
     """Say which packages a hand-over needs, and how to get them."""
+    one = len(packages) == 1
     return Text(
-        headline=f"this needs {listed(packages)}, which {_are(packages)} not installed",
+        headline=f"this needs {listed(packages)}, which {'is' if one else 'are'} not installed",
         helps=(f"pip install 'monograph[{extra}]'",),
     )
 
@@ -98,7 +99,3 @@ def nothing_fails(*, n: object) -> Text:
             "or ask for accuracy, where the numbers are wrong",
         ),
     )
-
-
-def _are(packages: Sequence[str]) -> str:
-    return "is" if len(packages) == 1 else "are"
