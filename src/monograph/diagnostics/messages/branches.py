@@ -206,7 +206,7 @@ def write_after_branch(*, kind: str = "tensor", name: str = "") -> Text:
     elif kind != "tensor":
         help_ = f"work on a copy, another {kind}, in both branches or after the `if`"
     return Text(
-        headline=f"this changes a {kind} that an `if` on data made one with another, on one side",
+        headline=f"this changes a {kind} that is one with another, or not, as a condition decides",
         label="changed here",
         notes=("whether the other changes too depends on values, which a graph cannot say",),
         helps=(help_,),

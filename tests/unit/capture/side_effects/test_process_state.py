@@ -290,6 +290,7 @@ def test_what_is_set_for_the_process_is_refused_and_put_back(name, strict, monke
     names = torch.backends.flags_frozen.__globals__
     monkeypatch.setitem(names, "__allow_nonbracketed_mutation_flag", True)
     monkeypatch.setitem(sys.modules, "this", sys)
+    monkeypatch.setattr(logging.root, "handlers", [])  # which another test may have left
     function, tell = LEFT[name]
     before = tell()
     with pytest.raises(SideEffectError) as caught:
