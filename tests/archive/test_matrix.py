@@ -22,6 +22,7 @@ from tests.contract.judging import gradients, kept, opened
 from tests.contract.known import EXPORTS_REFUSED
 from tests.programs.harness import aliases, same
 from tests.seeding import reseed
+from tests.state.surroundings import table_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -34,6 +35,13 @@ VARYING = [
     for lowered in sorted({case.lowered, True})
 ]
 EVERY, EVERY_LOWERED = 10, 60
+
+
+@pytest.fixture(autouse=True)
+def _no_table_of_others():
+    """torch.export leaves what is no tensor of eager code's in functions under `lru_cache`."""
+    table_of.cache_clear()
+
 
 NO_FORM = of_this_version(
     {

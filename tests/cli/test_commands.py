@@ -320,7 +320,7 @@ def test_a_model_of_transformers(folder):
 @pytest.mark.parametrize("target", ["openvino", "executorch"])
 def test_systems_that_may_be_missing(folder, monkeypatch, target):
     """One sentence says what to install. With a stand-in, what they are called with is right."""
-    monkeypatch.setattr(programs, "_has", lambda _: False)
+    monkeypatch.setattr(programs, "find_spec", lambda _: None)
     status, said = invoked("convert", "relu.pt2", "--to", target, "-o", "made")
     assert (status, said) == (
         cli.MISSING,
@@ -338,7 +338,7 @@ def test_systems_that_may_be_missing(folder, monkeypatch, target):
         assert not compress_to_fp16
         (folder / name).write_bytes(b"made")
 
-    monkeypatch.setattr(programs, "_has", lambda _: True)
+    monkeypatch.setattr(programs, "find_spec", lambda _: object())
     stand_ins = {
         "openvino:convert_model": written,
         "openvino:save_model": kept,
@@ -393,7 +393,7 @@ def test_entries_are_methods_of_one_buffer(folder):
 
 def test_executorch_needs_bounds(folder, monkeypatch):
     """It would plan memory for the example's sizes; with the help's bounds it is asked."""
-    monkeypatch.setattr(programs, "_has", lambda _: True)
+    monkeypatch.setattr(programs, "find_spec", lambda _: object())
     assert invoked("export", "model.py:make", "-o", "m.pt2", "--dynamic", "x: batch, n")[0] == 0
     status, said = invoked("convert", "m.pt2", "--to", "executorch", "-o", "m.pte")
     assert (status, 'as in --dynamic "...; batch <= 1024; n <= 1024"' in said) == (cli.WRONG, True)
