@@ -109,8 +109,6 @@ class Reach(Digests):
     def __init__(self, effects: Effects) -> None:
         super().__init__(effects)
         self._entered: set[int] = set()
-        self._attributed: set[tuple[int, int]] = set()
-        """Classes of which attributes are read already for the sake of some code."""
         self._named: list[tuple[dict[str, Any], Plan]] = []
         """Whose globals are named by what code."""
         self._frames: list[tuple[FrameType, dict[str, Any]]] = []
@@ -239,12 +237,7 @@ class Reach(Digests):
         if type(value) is FunctionType:
             self._whole("attributes", value, root, by)
             return
-        kind: Any = value if issubclass(type(value), type) else type(value)
-        if (id(kind), id(plan)) in self._attributed:
-            return
-        self._attributed.add((id(kind), id(plan)))
-        self._kept.append(kind)
-        for cls in kind.__mro__:
+        for cls in (value if issubclass(type(value), type) else type(value)).__mro__:
             if is_users_class(cls):
                 self._whole("attributes", cls, Called("class", cls.__name__), by)
                 for name in cls.__dict__.keys() & plan.names:

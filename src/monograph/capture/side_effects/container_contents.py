@@ -26,7 +26,6 @@ OF_FUNCTIONS: Final = (
     *(("__module__",) if sys.version_info >= (3, 14) else ("__module__", "__annotations__")),
 )
 """Annotations may be code, from Python 3.14 on: it is left alone."""
-of_function: Final = operator.attrgetter(*OF_FUNCTIONS)
 
 _PLAIN_DICTS: Final = frozenset({dict, MappingProxyType})
 
@@ -48,7 +47,7 @@ def all_attributes(owner: Any) -> Any:
     if issubclass(type(owner), type):
         return {**attributes, **dict(zip(OF_CLASSES, _of_class(owner), strict=True))}
     if type(owner) is FunctionType:
-        return {**attributes, **dict(zip(OF_FUNCTIONS, of_function(owner), strict=True))}
+        return {**attributes, **{name: getattr(owner, name) for name in OF_FUNCTIONS}}
     return attributes if type(attributes) in _PLAIN_DICTS else dict(attributes)
 
 

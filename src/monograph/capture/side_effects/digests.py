@@ -166,9 +166,9 @@ class Digests:
     def _read(self, value: Any, root: Called, by: Chain) -> Iterable[Any]:
         """Read one object; what it leads to."""
         kind = type(value)
-        if kind is FunctionType or kind in _TENSORS:
+        if kind in _TENSORS:
             self._whole("attributes", value, root, by)
-            for name in _OF_AUTOGRAD if kind is not FunctionType and value.is_leaf else ():
+            for name in _OF_AUTOGRAD if value.is_leaf else ():
                 held = getattr(value, name)
                 self._effects.add(WriteTarget("attribute", value, name, held, tracked=True, by=by))
             return attributes_of(value).values()

@@ -16,7 +16,6 @@ references to it are new objects'.
 from __future__ import annotations
 
 import gc
-import operator
 import sys
 from collections import Counter, defaultdict
 from contextvars import ContextVar
@@ -38,11 +37,9 @@ from monograph.capture.reference_counts import OF_VARIABLE
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.container_contents import (
     OF_CLASSES,
-    OF_FUNCTIONS,
     all_attributes,
     attributes_of,
     content_of,
-    of_function,
     refill_content,
     same,
     same_content,
@@ -178,8 +175,6 @@ class Effects:
         """`covered` are the identities of objects that somebody else looks after."""
         self._covered = covered
         self._places: dict[tuple[int, str], WriteTarget] = {}
-        self._bare: dict[int, tuple[FunctionType, tuple[Any, ...], Chain]] = {}
-        """Functions that had no attributes but those that C keeps: what these were."""
         self._lasting: list[WriteTarget] | None = None
         self._made: MadeSince | None = None
         self._collections = seeing_collections()
@@ -233,11 +228,8 @@ class Effects:
         `before` is what it holds, where that is known.
         """
         key = (id(owner), kind)
-        if id(owner) in self._covered or key in self._places or id(owner) in self._bare:
+        if id(owner) in self._covered or key in self._places:
             return False
-        if type(owner) is FunctionType and not attributes_of(owner):
-            self._bare[id(owner)] = owner, of_function(owner), by
-            return True
         before = _whole(kind, owner) if before is None else before
         self._places[key] = WriteTarget(kind, owner, "", before, gc.is_tracked(owner), by)
         return True
@@ -254,12 +246,6 @@ class Effects:
 
     def differing(self) -> list[WriteTarget]:
         """The places that are not as they were, whoever made their owners."""
-        for owner, before, by in [*self._bare.values()]:
-            if attributes_of(owner) or not all(map(operator.is_, of_function(owner), before)):
-                del self._bare[id(owner)]
-                held = dict(zip(OF_FUNCTIONS, before, strict=True))
-                place = WriteTarget("attributes", owner, "", held, gc.is_tracked(owner), by)
-                self._places[place.key] = place
         return [place for place in self._places.values() if not place.is_as_before()]
 
     def accept(self, keys: set[tuple[int, str]]) -> None:

@@ -198,3 +198,28 @@ def test_a_write_into_a_function_is_refused_and_put_back(write, strict):
         monograph.export(Calls(write), (torch.ones(2),), strict=strict)
     assert caught.value.diagnostic.name == "write-outlives-call"
     assert (named_only(), ENCLOSES()) == (1, 0)
+
+
+def doubled(x):
+    """Has no attributes but those that C keeps."""
+    return x * 2
+
+
+FUNCTIONS = {"doubled": doubled}
+
+
+class TagsAFunction(nn.Module):
+    """A function that is found in a dict gets its first attribute, and is called by its name."""
+
+    def forward(self, x):
+        FUNCTIONS["doubled"].shape = x.shape
+        return doubled(x)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_first_attribute_of_a_function_is_refused_and_put_back(strict):
+    """By name, and not as a mistake of ours."""
+    with pytest.raises(MonographError) as caught:
+        monograph.export(TagsAFunction(), (torch.ones(3),), strict=strict)
+    assert caught.value.diagnostic.name == "write-outlives-call"
+    assert not vars(doubled)

@@ -100,7 +100,7 @@ class CarriedState:
         self.roots: list[list[Any]] = []
         """The tensors that each of those may be one with."""
         self.lasts: dict[Path, list[Any]] = {}
-        """What iterations leave that may not say of itself what they are given says."""
+        """Last values that answer questions otherwise than the first, and what they may alias."""
         self.born: dict[Path, Any] = {}
         """Variables that an iteration assigns first, with what it made of them last."""
         self.begun = {id(each): (each, each.copy()) for each in _containers(self.values)}
