@@ -210,7 +210,7 @@ class Trace:
                 counted = self.given.counted(after, {leaf.path for leaf in self.inputs.leaves})
                 if counted:
                     raise Restart("count", counted)
-                if not self._judge_effects(seer.lasting(lines), after, lines):
+                if not self._judge_effects(seer.lasting(lines, result), after, lines):
                     return None
                 return close_outputs(self.recorder, self.state, result[0], after.values), after
 

@@ -162,7 +162,7 @@ class Plain:
 
     def __exit__(self, *_: object) -> None:
         """Put back what was written to; of interpreted code, too."""
-        self._reach.settle_cells()
+        self._reach.settle()
         self._effects.__exit__()
         self._reach.close()
         if self._shadows is not None:
@@ -171,9 +171,15 @@ class Plain:
 
     # --- what was written to -----------------------------------------------------------------
 
-    def lasting(self, seen: Mapping[tuple[int, str], tuple[Frame, ...]]) -> list[Effect]:
-        """The writes that outlive the call; `seen` are the lines of those that are known."""
-        self._reach.settle_cells()
+    def lasting(
+        self, seen: Mapping[tuple[int, str], tuple[Frame, ...]], returned: list[Any]
+    ) -> list[Effect]:
+        """The writes that outlive the call, which returned the one of a list.
+
+        `seen` are the lines of those that are known.
+        """
+        self._effects.returned = returned
+        self._reach.settle()
         self._reach.call_opaque()
         self._check_ends()
         if self._changed_aside:

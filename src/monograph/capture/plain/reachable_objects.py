@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import opcode
 import sys
+import weakref
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -113,6 +114,10 @@ class Reach(Digests):
         """Whose globals are named by what code."""
         self._frames: list[tuple[FrameType, dict[str, Any]]] = []
         self._first: dict[CodeType, FrameType] = {}
+        self._functions: dict[CodeType, weakref.ref[FunctionType]] = {}
+        """Whose calls the first frames were of code that ended."""
+        self._searched: dict[tuple[int, int], tuple[type, Plan]] = {}
+        """The classes whose attributes were followed, and for what code, by identity."""
 
     def enter(self, frame: FrameType, plan: Plan) -> None:
         """A function begins."""
@@ -183,10 +188,11 @@ class Reach(Digests):
 
     def _globals(self, variables: dict[str, Any], plan: Plan, by: Chain) -> None:
         self._named.append((variables, plan))
-        for name in plan.names:
-            value = variables.get(name, MISSING)
-            if plan.writes_globals or (plan.written is not None and plan.written.others):
+        if plan.writes_globals or (plan.written is not None and plan.written.others):
+            for name in plan.names:
                 self._binding(variables, name, by)
+        for name in filter(variables.__contains__, plan.names):
+            value = variables[name]
             if issubclass(type(value), ModuleType):
                 self._module(value, plan, by, {id(value)})
             elif type(value) is FunctionType:
@@ -237,7 +243,11 @@ class Reach(Digests):
         if type(value) is FunctionType:
             self._whole("attributes", value, root, by)
             return
-        for cls in (value if issubclass(type(value), type) else type(value)).__mro__:
+        of = value if issubclass(type(value), type) else type(value)
+        if (key := (id(of), id(plan))) in self._searched:
+            return
+        self._searched[key] = of, plan
+        for cls in of.__mro__:
             if is_users_class(cls):
                 self._whole("attributes", cls, Called("class", cls.__name__), by)
                 for name in cls.__dict__.keys() & plan.names:
@@ -246,8 +256,11 @@ class Reach(Digests):
 
     # --- afterwards ------------------------------------------------------------------------------
 
-    def settle_cells(self) -> None:
-        """Tell which variables of enclosing functions there were, and what they held at first."""
+    def settle(self) -> None:
+        """Code has ended: tell what variables of enclosing functions held, and let go of frames.
+
+        They hold all that code had in variables, as if somebody could still look at it.
+        """
         for frame, held in self._frames:
             function = _function_of(frame)
             cells = () if function is None else function.__closure__ or ()
@@ -258,11 +271,17 @@ class Reach(Digests):
                         "cell", cell, name, held[name], tracked=True, by=by, function=function
                     )
                 )
+        self._frames.clear()
+        for code, frame in self._first.items():
+            function = _function_of(frame)
+            if function is not None:
+                self._functions[code] = weakref.ref(function)
+        self._first.clear()
 
     def function_of(self, place: WriteTarget) -> FunctionType | None:
         """The function that first could write to a place."""
-        frame = self._first.get(place.by[0][0]) if place.by else None
-        return None if frame is None else _function_of(frame)
+        function = self._functions.get(place.by[0][0]) if place.by else None
+        return None if function is None else function()
 
     def has_met(self, place: WriteTarget) -> bool:
         """Whether code came to a place, for all one can tell; of a global, whether it names it."""
@@ -281,6 +300,8 @@ class Reach(Digests):
         super().close()
         self._frames.clear()
         self._first.clear()
+        self._functions.clear()
+        self._searched.clear()
 
 
 def _function_of(frame: FrameType) -> FunctionType | None:

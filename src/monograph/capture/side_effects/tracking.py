@@ -180,6 +180,8 @@ class Effects:
         self._collections = seeing_collections()
         self.kept: list[list[Any]] = []
         """Lists of what others keep alive for the sake of this record."""
+        self.returned: list[Any] = []
+        """What the run returned, which nobody has yet: a list that alone refers to it."""
 
     def __enter__(self) -> Self:
         """What there is now was there before the run."""
@@ -290,7 +292,7 @@ class Effects:
     def _held_by_others(self, changed: list[WriteTarget]) -> list[WriteTarget]:
         """Those places whose owners anybody holds but this record: nobody sees the others."""
         held = Counter([id(place.owner) for place in self._places.values()])
-        for kept in self.kept:
+        for kept in (*self.kept, self.returned):
             held.update(map(id, kept))
         return [
             place for place in changed if sys.getrefcount(place.owner) - 1 > held[id(place.owner)]

@@ -34,7 +34,7 @@ def told_of_callbacks(
             yield
     finally:
         watcher.beside.remove(reach)
-        reach.settle_cells()
+        reach.settle()
         for place in effects.differing():
             for each in _by_name(place):
                 for region in regions:

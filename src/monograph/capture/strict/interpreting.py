@@ -581,11 +581,12 @@ class Strict(Hooks):
         """What is interpreted is watched; what C calls is watched when it does."""
         return CALL_EVENTS.held()
 
-    def lasting(self, _: object = None) -> list[Effect]:
-        """The writes that outlive the call."""
+    def lasting(self, _: object, returned: list[Any]) -> list[Effect]:
+        """The writes that outlive the call, which returned the one of a list."""
         cached = [] if self._memoized is None else self._memoized.effects(self.scopes)
         if self._plain is not None:
-            return self._plain.lasting({}) + cached
+            return self._plain.lasting({}, returned) + cached
+        self._effects.returned = returned
         lasting = self._effects.lasting()
         roots = [self._reads.root_of(each.owner) for each in lasting]
         named = (
