@@ -392,3 +392,70 @@ def test_only_copies_are_left_out(mark):
         for node in module.graph.nodes:
             node.meta["custom"] = json.loads(mark)
     torch.testing.assert_close(program.module()(ONES), ONES + 1)
+
+
+class DropsBeforeABranch(nn.Module):
+    """One side writes to what a dropout gave, which is the input where that has no elements."""
+
+    def forward(self, x, y):
+        dropped = nn.functional.dropout(x, 1.0)
+        if y.sum() > 0:
+            dropped += y.sum()
+        return (dropped,)
+
+
+class DropsInInferenceMode(nn.Module):
+    """No inference tensor where it is the input."""
+
+    def forward(self, x, y):
+        with torch.inference_mode():
+            dropped = nn.functional.dropout(x, 1.0)
+            other = nn.functional.dropout(y * 2, 1.0)
+        return dropped, other
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [(DropsBeforeABranch, "dropped += y.sum()"), (DropsInInferenceMode, "dropout(x, 1.0)")],
+)
+def test_a_dropout_gives_an_input_itself_or_needs_elements(kind, line):
+    """A copy, or an inference tensor, may take its place only where it is another tensor."""
+    module, shapes = kind(), ({0: monograph.Dim("n", min=0)}, None)
+    program = monograph.export(module, (torch.ones(2, 3), ONES), dynamic_shapes=shapes)
+    for n in (1, 2, 5):
+        got, expected = (run(torch.ones(n, 3), ONES) for run in (program.module(), module))
+        torch.testing.assert_close(got, expected)
+        assert [t.is_inference() for t in got] == [t.is_inference() for t in expected]
+    with pytest.raises(monograph.ContractError) as caught:
+        program.module()(torch.ones(0, 3), ONES)
+    assert line in caught.value.text()
+
+
+class WritesOrReplaces(nn.Module):
+    """A side writes to the input, the others make another; a copy or not is asked afterwards."""
+
+    def forward(self, x, y):
+        rounds = 0
+        while rounds < y.shape[0]:
+            rounds += 1
+            if y.size(0) == 3:
+                x.mul_(2)
+            elif x.shape[-1] % 2 == 0:
+                x = x.tanh()
+            x = x.contiguous()
+        return (x,)
+
+
+@pytest.mark.parametrize("form", [as_captured, lowered, loaded])
+def test_a_merge_that_was_given_up_leaves_nothing_behind(form, tmp_path):
+    """Neither a write without a result, nor an input that counts as written to."""
+    module, auto = WritesOrReplaces(), dict.fromkeys(range(2), monograph.Dim.AUTO)
+    example = torch.randn(1, 2), torch.randn(1, 2)
+    program = form(monograph.export(module, example, dynamic_shapes=(auto, auto)), tmp_path)
+    assert not program.graph_signature.user_inputs_to_mutate
+    for sizes in ((1, 2), (4, 5)):
+        mine = torch.randn(sizes), torch.randn(1, 2)
+        theirs = tuple(each.clone() for each in mine)
+        got, expected = program.module()(*mine), module(*theirs)
+        torch.testing.assert_close((got, mine), (expected, theirs))
+        assert described(got, mine) == described(expected, theirs)

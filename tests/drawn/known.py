@@ -30,8 +30,9 @@ KNOWN = {
     r"gradients: (some|backward is refused) became raises": (
         r"checkpoint|\bself\.b \+?= |^ *self\.b\.data =|\.data\b"
     ),
-    # Autograd refuses to go back through a checkpoint of a tensor whose memory is written to.
-    r"gradients: raises became some": r"checkpoint",
+    # Autograd refuses to go back through a checkpoint of a tensor whose memory is written to, and
+    # through rounds that write to what an earlier one keeps for it: a loop writes to copies.
+    r"gradients: raises became some": rf"(?s)checkpoint|^ *(?:for|while) .*(?:{WRITES})",
     # Inputs in one memory: an item is copied, where eager code expands it first, which is not seen.
     r"some elements of the input tensor and the written-to": r"\] = ",
     # What one side or one round writes to is written to in any case.

@@ -20,7 +20,7 @@ from monograph.diagnostics import MonographError
 from monograph.program import ExportedProgram
 from tests.contract.judging import overwrite
 from tests.drawn.calls import MODES, Inputs, calls_of, example_of
-from tests.drawn.looking import Look, difference, outside_of
+from tests.drawn.looking import OF_GRADIENTS, Look, difference, outside_of
 from tests.drawn.writing import MODULE, Writer, source_of
 from tests.programs.harness import start_anew
 from tests.seeding import reseed
@@ -226,7 +226,7 @@ def compared(expected: Seen, actual: Seen, *, outside: bool) -> str:
     for look, grads in zip(looks, (left, right), strict=True):
         for grad in grads:
             look.at(None if grad is None else grad.clone())
-    found = difference(*looks)
+    found = difference(*looks, OF_GRADIENTS)
     return f"gradients: {found}" if found else ""
 
 

@@ -21,7 +21,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.host.decompositions import is_composite
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
-from monograph.integers import eq, ge, known
+from monograph.integers import eq, ge, known, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -426,6 +426,15 @@ def results_of(node: Node, *, lies: bool = False) -> Results:
 def may_drop_nothing(node: Node) -> bool:
     """Whether it is a dropout that may give its very argument, as that may have no elements."""
     return is_a_dropout(node) and known(ge(node.meta["val"].tensor_type.numel(), 1)) is not True
+
+
+def require_drop(node: Node) -> None:
+    """Make it a condition of the program that a dropout does not give its very argument.
+
+    Raises: size-must-be-positive (the example has no elements).
+    """
+    n = node.meta["val"].tensor_type.numel()
+    require(ge(n, 1), "size-must-be-positive", size=n, what=str(node.target).split(".")[1])
 
 
 def is_a_dropout(node: Node) -> bool:

@@ -2,7 +2,8 @@
 
 `x.contiguous()` lies in the memory of `x` or in its own, as `x` lies. A region that begins with a
 copy of one of them must know: the example decides, with a guard on how the inputs lie and, where
-sizes decide as well, on these. A tensor that was copied owns its memory from then on.
+sizes decide as well, on these. A tensor that was copied owns its memory from then on. A dropout
+gives a tensor without elements itself: what a region copies has some.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.abstract.aliasing import FRESH, aliasing_of, results_of, source_of
+from monograph.abstract.aliasing import (
+    FRESH,
+    aliasing_of,
+    may_drop_nothing,
+    require_drop,
+    results_of,
+    source_of,
+    view_chain,
+)
 from monograph.abstract.layout import contiguity
 from monograph.abstract.layout_origin import copied_by_layout
 from monograph.abstract.tensor import AbstractTensor
@@ -34,6 +43,11 @@ def decide_copies(recorder: Recorder, operator: str, tensor: AbstractTensor) -> 
     facts = recorder.facts
     while facts.outer is not None:  # what holds in a region alone decides nothing outside of it
         facts = facts.outer
+    with use(facts):
+        for each in filter(
+            may_drop_nothing, () if tensor.node is None else view_chain(tensor.node)
+        ):
+            require_drop(each)
     for call, source in copied_by_layout(tensor.node):
         recorder.layout_asked(source, "form")
         made = call.meta.get("val")

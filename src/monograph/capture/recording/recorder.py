@@ -456,13 +456,18 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             self.answers.before_write(self, op, tensor, followed=followed, idle=idle)
             if self.region is not None:
                 self.region.before_write(tensor, keeps_shape=not op.inplace_view, followed=followed)
+            self.check_write(tensor)
         result = self._infer_mutation(op, types, keyword_types)
         outputs = [targets.get(name or "") for name in op.returned_arguments]
         if op.writes_out and self._resizes(args, outputs, result):
             return self.call(op.overload, args, kwargs)
         node = self.append(op.overload, op.base_name, tuple(nodes), keyword_nodes)
         for tensor in itertools.chain(*targets.values()):
-            self._written(tensor, op, result, node)
+            if op.overload is not BEGINS_HISTORY:
+                self._note_write(tensor)
+            self.lineage.written(tensor, node, followed=self._requires_grad and is_grad_enabled())
+            if op.inplace_view:
+                self.retype(tensor, result, node)
         if len(outputs) == 1 and outputs[0]:
             tensor = outputs[0][0]
             tensor.node, node.meta["val"] = node, tensor
@@ -526,29 +531,23 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             for tensor in self._target(value):
                 if self.region is not None:
                     self.region.before_write(tensor)
+                self.check_write(tensor)
                 self._note_write(tensor)
 
-    def _note_write(self, tensor: AbstractTensor, *, is_data: bool = True) -> None:
-        """The tensor's storage has other data from here on, or the tensor another history.
-
-        Raises: write-after-branch, mutated-constant.
-        """
-        root = tensor.storage_root
+    def check_write(self, tensor: AbstractTensor) -> None:
+        """Before anything is recorded. Raises: write-after-branch."""
         if self.known_aliases is not None:
-            self.known_aliases.check_write(root)
-        if not is_data:
-            return
+            self.known_aliases.check_write(tensor.storage_root)
+
+    def _note_write(self, tensor: AbstractTensor) -> None:
+        """The tensor's storage has other data from here on. Raises: mutated-constant."""
+        root = tensor.storage_root
         self.count_write(root)
         if (node := self.writer.placeholder_of.get(id(root))) is not None:
             if node in self.writer.constant_of:
                 raise problem("mutated-constant", name=self.writer.attribute_of(node))
-            self.mutated[node.name] = root
-
-    def _written(self, tensor: AbstractTensor, op: Operator, result: Any, node: Node) -> None:
-        self._note_write(tensor, is_data=op.overload is not BEGINS_HISTORY)
-        self.lineage.written(tensor, node, followed=self._requires_grad and is_grad_enabled())
-        if op.inplace_view:
-            self.retype(tensor, result, node)
+            if self.region is None:  # else a copy is written to, and this behind the region
+                self.mutated[node.name] = root
 
     def retype(self, tensor: AbstractTensor, t: TensorType, node: Node) -> None:
         """A tensor, by all its names, is of this type from a node on."""

@@ -134,6 +134,8 @@ class Follower(Recorder):
         theirs = self._expected
         if captured.outputs.spec != theirs.outputs.spec:
             raise Different("returns another structure")
+        if captured.inference_results != theirs.inference_results:
+            raise Different("returns other inference tensors")
         for mine, other in zip(captured.outputs.leaves, theirs.outputs.leaves, strict=True):
             if isinstance(mine.value, torch.Tensor) or isinstance(other.value, torch.Tensor):
                 agrees = self._agree(mine.node, other.node)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from monograph.abstract.aliasing import FRESH, results_of, written_by
+from monograph.abstract.aliasing import (
+    FRESH,
+    may_drop_nothing,
+    require_drop,
+    results_of,
+    source_of,
+    view_chain,
+    written_by,
+)
 from monograph.abstract.layout import is_contiguous
 from monograph.abstract.layout_origin import copied_by_layout
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.capture.queries.inference_tensors import EITHER, MARK, is_inference
 from monograph.capture.torch_overrides.autograd_overrides import need_no_gradient
-from monograph.diagnostics import problem
+from monograph.diagnostics import asked_from, problem
 from monograph.host.fx_nodes import is_removed
 
 if TYPE_CHECKING:
@@ -50,6 +59,14 @@ def inference_results(recorder: Recorder, leaves: tuple[OutputLeaf, ...]) -> tup
 
 def _ask_layout(recorder: Recorder, tensor: AbstractTensor) -> None:
     """A copy is made in the mode that it is made in, what is given back was made before."""
+    for each in filter(may_drop_nothing, () if tensor.node is None else view_chain(tensor.node)):
+        source: Any = source_of(each)
+        if each.meta.get(MARK) != is_inference(source.meta["val"]):
+            at, locate = _lines(recorder, each), recorder.facts.locate
+            recorder.facts.locate = partial(tuple, at)
+            with asked_from(at):
+                require_drop(each)
+            recorder.facts.locate = locate
     for call, source in copied_by_layout(tensor.node):
         if call.meta.get(MARK) == is_inference(source):
             continue

@@ -156,10 +156,12 @@ class Branches:
     def call(self, condition: Any, leaves: Sequence[Merged]) -> list[Any]:
         """Write the call; returns what these leaves are after it.
 
-        Raises: branches-disagree.
+        Raises: branches-disagree, write-after-branch.
         """
         recorder, regions = self.recorder, self.regions
         changed = {id(tensor): tensor for region in regions for tensor, _ in region.written}
+        for tensor in changed.values():
+            recorder.check_write(tensor)
         returned = [leaf.values for leaf in leaves if leaf.values]
         writes = [self._last_values(tensor) for tensor in changed.values()]
         n_staying = len(returned) * self.stays
