@@ -459,3 +459,41 @@ def test_a_merge_that_was_given_up_leaves_nothing_behind(form, tmp_path):
         got, expected = program.module()(*mine), module(*theirs)
         torch.testing.assert_close((got, mine), (expected, theirs))
         assert described(got, mine) == described(expected, theirs)
+
+
+class ReplacesItsBuffer(nn.Module):
+    """A view of the buffer, which lies in it where the other side is taken."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.ones(4))
+
+    def forward(self, x):
+        part = self.kept.view(2, 2)
+        if x.sum() > 0:
+            self.kept = self.kept + 1
+        return part
+
+
+def test_a_view_of_a_buffer_that_one_side_replaces_is_refused():
+    """It lies in the buffer after some calls, and is a copy of what that held after others."""
+    with pytest.raises(monograph.MonographError, match="branch-returns"):
+        monograph.export(ReplacesItsBuffer(), (ONES,))
+
+
+class WritesBeneathALeaf(nn.Module):
+    """A write by `.data` on one side."""
+
+    def forward(self, x, y):
+        if y.sum() > 0:
+            x.data.add_(1)
+        return y
+
+
+def test_elements_in_one_place_are_refused_also_where_the_example_is_a_leaf():
+    """PyTorch raises where one side writes to them; a program writes in any case."""
+    program = monograph.export(WritesBeneathALeaf(), (torch.ones(3, requires_grad=True), ONES))
+    program.module()(torch.ones(3, requires_grad=True), ONES)
+    for y in (ONES, -ONES):
+        with pytest.raises(monograph.ContractError, match="overlap"):
+            program.module()(torch.ones(1).expand(3), y)

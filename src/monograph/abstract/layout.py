@@ -80,7 +80,8 @@ def is_contiguous(
 ) -> bool:
     """Whether `t` is contiguous in the given format, for all sizes in question."""
     if memory_format == torch.contiguous_format:
-        return t.strides is None or _has_no_elements(t) or _lies_in_order(t, range(t.rank)[::-1])
+        is_empty = any(isinstance(size, int) and size == 0 for size in t.shape)
+        return t.strides is None or is_empty or _lies_in_order(t, range(t.rank)[::-1])
     rank = 4 if memory_format == torch.channels_last else 5
     return t.rank == rank and _lies_in_order(t, _CHANNELS_LAST_ORDER[rank])
 
@@ -109,10 +110,6 @@ def shares_elements(t: TensorType) -> Truth:
     steps = zip(t.shape, t.strides, strict=True)
     repeated = any_of(*[lt(1, n) for n, step in steps if type(step) is int and step == 0])
     return all_of(repeated, *[lt(0, n) for n in t.shape])
-
-
-def _has_no_elements(t: TensorType) -> bool:
-    return any(isinstance(size, int) and size == 0 for size in t.shape)
 
 
 def strides_for(shape: Sequence[Int], memory_format: torch.memory_format) -> tuple[Int, ...] | None:

@@ -435,12 +435,9 @@ def _hint(facts: Facts, value: Any) -> Any:
     if isinstance(value, Relation):
         return facts.hint_of_relation(value)
     if isinstance(value, Real):
-        return None if _is_unbacked(facts, value) else value.evaluate(facts.hints)
+        is_unbacked = any(facts.hint_of(symbol) is None for symbol in value.symbols)
+        return None if is_unbacked else value.evaluate(facts.hints)
     return facts.hint_of(value)
-
-
-def _is_unbacked(facts: Facts, value: Real) -> bool:
-    return any(facts.hint_of(symbol) is None for symbol in value.symbols)
 
 
 def _differs_from_zero(value: Any) -> Any:

@@ -268,12 +268,9 @@ def _files_of(modules: Iterable[Module]) -> list[ModuleType]:
     classes = {cls for kind in set(map(type, modules)) for cls in kind.__mro__}
     # A class made by `type(...)` where no module is run has none.
     names = {getattr(cls, "__module__", "") for cls in classes}
-    files = (sys.modules.get(name) for name in names if _is_of_users(name))
+    users = (each for each in names if each.partition(".")[0] not in {"torch", "builtins"})
+    files = map(sys.modules.get, users)
     return [file for file in files if file is not None]
-
-
-def _is_of_users(name: str) -> bool:
-    return name.partition(".")[0] not in {"torch", "builtins"}
 
 
 OVERRIDES: Final = Overrides(uncompiled)

@@ -36,7 +36,8 @@ def check_answers(program: ExportedProgram, system: str, run: Callable[..., Any]
 
     Raises: wrong-after-handing-over.
     """
-    if program.example_inputs is None or any(each.is_meta for each in _state(program)):
+    state = [*program.state_dict.values(), *program.constants.values()]
+    if program.example_inputs is None or any(each.is_meta for each in state):
         return
     expected = _answers(program, 0)
     if expected is None or _difference(expected, _answers(program, 1)) is not None:
@@ -45,10 +46,6 @@ def check_answers(program: ExportedProgram, system: str, run: Callable[..., Any]
     if difference is not None:
         output, what = difference
         raise problem("wrong-after-handing-over", system=system, output=output, difference=what)
-
-
-def _state(program: ExportedProgram) -> list[torch.Tensor]:
-    return [*program.state_dict.values(), *program.constants.values()]
 
 
 def _answers(program: ExportedProgram, seed: int) -> list[list[Any]] | None:

@@ -251,7 +251,8 @@ def _stage(
     specs = {spec.arg.name: spec for spec in signature.input_specs}
     wanted = {*needed, *[node for _, node in results if node.op == "placeholder"]}
     wanted |= _holders(program, results)
-    inputs = [n for n in program.graph.nodes if n in wanted and _is_state(specs.get(n.name))]
+    held = {name for name, spec in specs.items() if spec.kind is not InputKind.USER_INPUT}
+    inputs = [n for n in program.graph.nodes if n in wanted and n.name in held]
     state = len(inputs)
     inputs += [n for n in program.graph.nodes if n in wanted and n not in inputs]
     graph = torch.fx.Graph()
@@ -310,10 +311,6 @@ def _holders(program: ExportedProgram, results: Sequence[tuple[OutputSpec, Node]
     specs = program.graph_signature.input_specs
     names = {spec.arg.name for spec in specs if (spec.target or spec.arg.name) in written}
     return {n for n in program.graph.nodes if n.op == "placeholder" and n.name in names}
-
-
-def _is_state(spec: InputSpec | None) -> bool:
-    return spec is not None and spec.kind is not InputKind.USER_INPUT
 
 
 def _spec(node: Node, specs: Mapping[str, InputSpec]) -> InputSpec:

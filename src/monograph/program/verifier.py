@@ -245,6 +245,7 @@ def _input_faults(
 
 def _output_faults(output: Node, signature: ExportGraphSignature) -> Iterator[Fault]:
     specs = signature.output_specs
+    known = {*signature.parameters, *signature.buffers}
     values: Any = output.args[0]
     if not isinstance(values, tuple | list) or len(values) != len(specs):
         yield output, f"does not return the {len(specs)} values of the signature"
@@ -257,15 +258,11 @@ def _output_faults(output: Node, signature: ExportGraphSignature) -> Iterator[Fa
         if getattr(value, "name", None) != spec.arg.name:
             yield output, f"returns `{value}` where the signature has `{spec.arg.name}`"
             continue
-        if spec.kind in STATE_WRITES and not _is_state(spec.target, signature):
+        if spec.kind in STATE_WRITES and spec.target not in known:
             yield value, f"is written to `{spec.target}`, which is not in the signature"
         reason = _kind_fault(spec.arg, value)
         if reason:
             yield value, reason
-
-
-def _is_state(target: str | None, signature: ExportGraphSignature) -> bool:
-    return target in signature.parameters or target in signature.buffers
 
 
 def _kind_fault(arg: object, node: Node) -> str:

@@ -30,7 +30,7 @@ def _table(found: Iterable[Finding]) -> str:
         f'<tr class="{each.level}" data-section="finding-{i}">'
         f"<td>{i + 1}</td><td>{each.level}</td>"
         f'<td><a href="#finding-{i}">{escape(each.name)}</a></td>'
-        f"<td>{prose(each.headline)}</td><td>{escape(_short(each.where))}</td>"
+        f"<td>{prose(each.headline)}</td><td>{escape(each.where.rpartition('/')[2])}</td>"
         f"<td>{each.times}</td></tr>"
         for i, each in enumerate(found)
     ]
@@ -101,10 +101,6 @@ def _location(at: Excerpt) -> str:
     where = at.place
     function = "" if where.function == "<module>" else f" in <code>{escape(where.function)}</code>"
     return f"{escape(where.file)}:{where.line}{function}"
-
-
-def _short(where: str) -> str:
-    return where.rpartition("/")[2]
 
 
 __all__ = ["as_html"]

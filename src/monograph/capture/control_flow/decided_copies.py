@@ -93,13 +93,10 @@ def _own(recorder: Recorder, owner: AbstractTensor) -> None:
         value = node.meta.get("val")
         if isinstance(value, AbstractTensor):
             value.view_of = None if value is owner else owner
-        more = [each for each in node.users if each not in found and _lies_in(each, found)]
+        users = [each for each in node.users if each not in found and source_of(each) in found]
+        more = [each for each in users if results_of(each) != FRESH]
         found.update(more)
         waiting += more
-
-
-def _lies_in(node: Node, found: set[Node]) -> bool:
-    return source_of(node) in found and results_of(node) != FRESH
 
 
 __all__ = ["decide_copies"]

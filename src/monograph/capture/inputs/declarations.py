@@ -55,13 +55,9 @@ def broken_declarations(inputs: Inputs, facts: Facts) -> list[MonographError]:
 
 def _hint(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographError]:
     learnt = facts.simplify(size.symbol)
-    if not isinstance(learnt, int) or _may_be_fixed(size):
+    if not isinstance(learnt, int) or size.may_be_fixed:
         return []
     return [_specialised(size.where, size.where, learnt, size.symbol, inputs, facts)]
-
-
-def _may_be_fixed(size: DynamicSize) -> bool:
-    return isinstance(size.entry, DimHint) and size.entry.mode == "AUTO"
 
 
 def _named(size: DynamicSize, inputs: Inputs, facts: Facts) -> list[MonographError]:

@@ -93,6 +93,11 @@ class DynamicSize:
         """As users write it: `x.shape[0]`, `n`."""
         return _where(self.path, self.axis)
 
+    @property
+    def may_be_fixed(self) -> bool:
+        """Whether nobody insists on it: it is `Dim.AUTO`."""
+        return isinstance(self.entry, DimHint) and self.entry.mode == "AUTO"
+
 
 @dataclass(frozen=True, slots=True)
 class InputLeaf:
@@ -475,12 +480,8 @@ def may_be_fixed(inputs: Inputs) -> frozenset[Expr]:
     """The sizes that may turn out constant: everything about them was left to the capture."""
     if not inputs.dynamic:
         return frozenset()
-    insisted = {size.symbol for size in inputs.dynamic if not _is_auto(size)}
+    insisted = {size.symbol for size in inputs.dynamic if not size.may_be_fixed}
     return frozenset(size.symbol for size in inputs.dynamic if size.symbol not in insisted)
-
-
-def _is_auto(size: DynamicSize) -> bool:
-    return isinstance(size.entry, DimHint) and size.entry.mode == "AUTO"
 
 
 def bind_sizes(t: TensorType, node: Node, writer: GraphWriter) -> None:

@@ -118,7 +118,11 @@ class AliasAnalysis:
             one = value.tensor_type
             if one.requires_grad != t.requires_grad or self.is_ambiguous("requires_grad", value):
                 self.differ("requires_grad", result.node)
-            if not _lie_alike(one, t) or self.is_ambiguous("layout", value):
+            if (
+                one.offset != t.offset
+                or not _have_same_strides(one, t)
+                or self.is_ambiguous("layout", value)
+            ):
                 self.differ("layout", result.node)
             self.note_strides(value, result, after)
 
@@ -319,10 +323,6 @@ def _is_in(tensor: AbstractTensor, tensors: Iterable[AbstractTensor]) -> bool:
 
 def _kind(value: Any) -> str:
     return "tensor" if isinstance(value, AbstractTensor) else type(value).__name__
-
-
-def _lie_alike(one: TensorType, other: TensorType) -> bool:
-    return _have_same_strides(one, other) and one.offset == other.offset
 
 
 def _have_same_strides(one: TensorType, other: TensorType) -> bool:

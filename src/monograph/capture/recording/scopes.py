@@ -138,9 +138,9 @@ class Scopes:
         """How `Module.__call__` is run: natively, unless an interpreter is given."""
         self.run: Callable[..., Any] = _natively
         """How a function that user code gives to an operator is run."""
-        self.side_effects: Callable[[str], AbstractContextManager[Any]] = _unseen
+        self.side_effects: Callable[[str], AbstractContextManager[Any]] = lambda _: nullcontext()
         """Looks for writes to what was there before while such a function runs."""
-        self.tell: Callable[[list[Any]], None] = _untold
+        self.tell: Callable[[list[Any]], None] = lambda _: None
         """Takes a list that is about to change."""
 
     # --- what recording asks -----------------------------------------------------------------
@@ -386,11 +386,3 @@ class Scopes:
 
 def _natively(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
-
-
-def _untold(_: list[Any]) -> None:
-    return None
-
-
-def _unseen(_: str) -> AbstractContextManager[Any]:
-    return nullcontext()

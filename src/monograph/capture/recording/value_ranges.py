@@ -91,7 +91,7 @@ class _Search:
     def of(self, node: Any) -> Bounds:
         """The bounds of a node's elements, or of the number that an argument is."""
         if not isinstance(node, Node):
-            return Bounds(node, node) if _is_int(node) else UNKNOWN
+            return Bounds(node, node) if type(node) is int else UNKNOWN
         value = node.meta.get("val")
         if not isinstance(value, AbstractTensor):
             number = to_python(value)
@@ -401,10 +401,6 @@ def _size(x: TensorType, dim: Any) -> Int:
 def _last(size: Int) -> Int:
     """The last position; of nothing there is no element to be in range."""
     return maximum(size - 1, 0)
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _small(found: Bounds) -> tuple[int, int] | None:

@@ -56,7 +56,9 @@ def _names(
     place: WriteTarget, arguments: Iterable[tuple[str, Any]], classes: Iterable[type]
 ) -> Iterator[Called]:
     """The names under which an object is known, the closest to the call first."""
-    of_classes = ((f"{cls.__name__}.{name}", value) for cls in classes for name, value in _own(cls))
+    of_classes = (
+        (f"{cls.__name__}.{name}", value) for cls in classes for name, value in vars(cls).items()
+    )
     function: Any = place.function
     for kind, named in (
         ("argument", arguments),
@@ -68,10 +70,6 @@ def _names(
         for name, value in named:
             if value is place.owner:
                 yield Called(kind, name)
-
-
-def _own(cls: type) -> Iterable[tuple[str, Any]]:
-    return vars(cls).items()
 
 
 def default_values(function: FunctionType | None) -> Iterator[tuple[str, Any]]:

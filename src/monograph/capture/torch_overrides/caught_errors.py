@@ -190,8 +190,8 @@ def _note_written(recorder: Recorder, tensor: AbstractTensor, origin: object) ->
     """Every call must decide alike whether what it gave may be written to."""
     noted = recorder.answers_noted
     subject = noted.owner(tensor)
-    if subject is not None:
-        noted.note_tensor("may_not_be_written", subject, origin)
+    if subject is not None and noted.note_tensor("may_not_be_written", subject, origin):
+        noted.note_tensor("overlaps_within", subject, origin)  # a leaf, beneath autograd
 
 
 def note_written_late(recorder: Recorder, tensor: AbstractTensor) -> None:

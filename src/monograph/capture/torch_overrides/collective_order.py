@@ -64,7 +64,8 @@ def _calls(graph: torch.fx.Graph, children: Mapping[str, Any]) -> Iterator[tuple
     for node in graph.nodes:
         if group_of(node) is not None:
             rest = [each for each in node.args if not isinstance(each, torch.fx.Node | list)]
-            yield node, (str(node.target), *rest, _type(node))
+            made = getattr(node.meta.get("val"), "tensor_type", None)
+            yield node, (str(node.target), *rest, str(made))
         if not isinstance(node.target, HigherOrderOperator):
             continue
         named = [str(each.target) for each in node.all_input_nodes if each.op == "get_attr"]
@@ -81,10 +82,6 @@ def _calls(graph: torch.fx.Graph, children: Mapping[str, Any]) -> Iterator[tuple
 
 
 _OFTEN: Final = frozenset({"while_loop"})
-
-
-def _type(node: Node) -> str:
-    return str(getattr(node.meta.get("val"), "tensor_type", None))
 
 
 class _UnorderedError(Exception):

@@ -348,7 +348,9 @@ def _overheard(question: Question, args: tuple[Any, ...], device: str, answer: A
     recorder = listening()
     if recorder is None:
         return
-    path = device or (_device_asked(args) if "{" in question.code else "")
+    path = device
+    if not path and "{" in question.code:
+        path = str(args[0]) if args else "cuda"
     if (question.name, path, None) in recorder.answers_noted.answers:
         return
     if not question.counts_in_torch and _is_asked_by_torch(recorder):
@@ -357,11 +359,6 @@ def _overheard(question: Question, args: tuple[Any, ...], device: str, answer: A
         return
     if not recorder.scopes.decides(question.name, path):
         recorder.answers_noted.note(question.name, recorder.origin(), path)
-
-
-def _device_asked(args: tuple[Any, ...]) -> str:
-    """The kind of device that a question about autocast is about."""
-    return str(args[0]) if args else "cuda"
 
 
 def _watched(question: Question, device: str, original: Any) -> Any:

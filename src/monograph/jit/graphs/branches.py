@@ -346,7 +346,7 @@ def check_step_in_side(side: BranchSide, frame: InterpreterFrame, name: str, arg
         if name.startswith("LIST") and frame.is_copy:
             raise NotRecordable("a display that began before a branch")
         return
-    is_own_cell = name == "STORE_DEREF" and _is_cell_of(frame, argument)
+    is_own_cell = name == "STORE_DEREF" and frame.body.slots[argument] in frame.code.co_cellvars
     if (name in _OF_CALLEES or is_own_cell) and not frame.is_copy:
         return
     if name in _ADDING and len(frame.stack) - argument - (name == "MAP_ADD") >= side.depth:
@@ -357,10 +357,6 @@ def check_step_in_side(side: BranchSide, frame: InterpreterFrame, name: str, arg
 
 
 _OWN_IN_PLACE: Final = (torch.Tensor, int, float, str, bytes, tuple, bool, complex, *SYMBOLIC)
-
-
-def _is_cell_of(frame: InterpreterFrame, slot: int) -> bool:
-    return frame.body.slots[slot] in frame.code.co_cellvars
 
 
 def _puts_back(names: Sequence[str], target: int) -> bool:

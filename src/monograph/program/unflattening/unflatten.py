@@ -186,12 +186,12 @@ def _aliases(path: str, state: list[tuple[str, ...]], called: Collection[str]) -
         others = {name.removesuffix(ending) for name in names if name.endswith(ending)}
         found = others if found is None else found & others
     for other in sorted(found or ()):
-        if other != path and other and not any(_is_at(each, other) for each in called):
+        if (
+            other != path
+            and other
+            and not any(f"{each}.".startswith(f"{other}.") for each in called)
+        ):
             yield other
-
-
-def _is_at(path: str, place: str) -> bool:
-    return path == place or path.startswith(f"{place}.")
 
 
 def _interfaces(tree: Tree, program: ExportedProgram) -> Iterator[tuple[str, Interface]]:

@@ -37,10 +37,6 @@ def _need_same_shape(
         need_same_shape(shape, t.shape, op, f"{what} of {op}")
 
 
-def _float_of_half(dtype: torch.dtype) -> torch.dtype:
-    return torch.float32 if dtype in _HALVES else dtype
-
-
 # ------------------------------------------------------------------------------ over the last dims
 
 
@@ -109,7 +105,7 @@ def fused_rms_norm(
     shape = input.shape[:lead] + (1,) * len(normalized_shape)
     return (
         following(input, input.shape),
-        TensorType(shape, _float_of_half(input.dtype), input.device),
+        TensorType(shape, torch.float32 if input.dtype in _HALVES else input.dtype, input.device),
     )
 
 

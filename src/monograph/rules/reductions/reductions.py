@@ -127,15 +127,12 @@ def argmax(x: TensorType, dim: Dims = None, keepdim: bool = False) -> TensorType
     return TensorType(reduced(x.shape, dim, keepdim), torch.int64, x.device)
 
 
-def _is_empty(dims: Dims) -> bool:
-    return dims is not None and not isinstance(dims, int) and not dims
-
-
 @shared_rule(aten.any.default, aten.any.dim, aten.any.dims)
 @shared_rule(aten.all.default, aten.all.dim, aten.all.dims)
 def truth(x: TensorType, dim: Dims = None, keepdim: bool = False) -> TensorType:
     """any([*a, n, *b], n's dim) -> bool[*a, *b]; an empty list reduces nothing, None everything."""
-    shape = x.shape if _is_empty(dim) else reduced(x.shape, dim, keepdim)
+    is_empty = dim is not None and not isinstance(dim, int) and not dim
+    shape = x.shape if is_empty else reduced(x.shape, dim, keepdim)
     # uint8 was the bool of old, and stays uint8.
     return TensorType(shape, torch.uint8 if x.dtype == torch.uint8 else torch.bool, x.device)
 

@@ -103,7 +103,9 @@ def slice_range(n: Int, start: Int | None, end: Int | None) -> tuple[Int, Int]:
     if _is_open(start) or _is_open(end):
         return _open_range(n, start, end)
     if start is None or (isinstance(start, int) and start == 0):
-        return 0, n if end is None or _reaches_end(n, end) else _up_to(n, end)
+        if end is None or _reaches_end(n, end):
+            return 0, n
+        return 0, at_least_zero(shorter(_from_end(n, end), n))
     if end is None or _reaches_end(n, end):
         if isinstance(start, int) and start < 0:
             length = shorter(-start, n)
@@ -142,10 +144,6 @@ def _clamped(n: Int, bound: Int) -> Int:
 def counted_from_start(n: Int, bound: Int) -> Int:
     """The bound, and n more where it is negative, for either sign."""
     return bound + n * minimum(maximum(-bound, 0), 1)
-
-
-def _up_to(n: Int, end: Int) -> Int:
-    return at_least_zero(shorter(_from_end(n, end), n))
 
 
 def _reaches_end(n: Int, end: Int) -> bool:
