@@ -497,3 +497,31 @@ def test_elements_in_one_place_are_refused_also_where_the_example_is_a_leaf():
     for y in (ONES, -ONES):
         with pytest.raises(monograph.ContractError, match="overlap"):
             program.module()(torch.ones(1).expand(3), y)
+
+
+class LooksUpOnOneSide(nn.Module):
+    """The side that the example does not take needs the size as a plain number."""
+
+    def forward(self, x):
+        n = x.shape[0]
+        if n > 2:
+            return x * 1
+        return x * [5, 6, 7][n]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_size_is_not_fixed_to_an_example_that_a_side_excludes(strict):
+    """The other side is not run with the example's size."""
+    shapes = ({0: monograph.Dim.AUTO},)
+    program = monograph.export(
+        LooksUpOnOneSide(), (torch.ones(4, 3),), dynamic_shapes=shapes, strict=strict
+    )
+    for n in (0, 1, 2):
+        with pytest.raises(monograph.ContractError):
+            program.module()(torch.ones(n, 3))
+    assert program.module()(torch.ones(3, 3)).shape == (3, 3)
+    with pytest.raises(monograph.MonographError, match="takes only"):
+        declared = ({0: monograph.Dim("n", min=0, max=9)},)
+        monograph.export(
+            LooksUpOnOneSide(), (torch.ones(4, 3),), dynamic_shapes=declared, strict=strict
+        )

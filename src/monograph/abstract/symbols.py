@@ -301,8 +301,14 @@ class SymbolNode(SymbolicNumber):
             if exact is not None:
                 return exact
             return int(self._ask("int"))
-        self._decide(eq(value, hint))
+        self._fix(value, hint, "int")
         return hint
+
+    def _fix(self, value: Expr | Real, hint: float, kind: str) -> None:
+        """It is the example's from here on. Raises: specialized-value, in a branch for others."""
+        if not self._decide(eq(value, hint)):
+            names = {s: self.facts.source_of(s) or s.name for s in value.symbols}
+            raise problem("specialized-value", kind=kind, size=text(value, names))
 
     def _ask(self, kind: str) -> float:
         """What the value is for the example, if that is asked; else refused."""
@@ -339,14 +345,14 @@ class SymbolNode(SymbolicNumber):
         if isinstance(value, Real) and not self.facts.float_inputs.isdisjoint(value.symbols):
             return self._fix_float(value, hint)
         for symbol in sorted(value.symbols, key=str):
-            self._decide(eq(symbol, self.facts.hints[symbol]))
+            self._fix(symbol, self.facts.hints[symbol], "float")
         return float(hint)
 
     def _fix_float(self, value: Real, hint: float) -> float:
         """Fix what depends on a float that callers give; a zero with its sign, and never NaN."""
         if math.isnan(hint):
             raise problem("specialized-value", kind="float", size=str(value))
-        self._decide(eq(value, hint))
+        self._fix(value, hint, "float")
         if not hint:
             # atan2(0.0, -1.0) is pi, and atan2(-0.0, -1.0) is -pi.
             self._decide(gt(call("atan2", value, -1.0), 0.0))
