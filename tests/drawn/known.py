@@ -33,6 +33,10 @@ KNOWN = {
     # Autograd refuses to go back through a checkpoint of a tensor whose memory is written to, and
     # through rounds that write to what an earlier one keeps for it: a loop writes to copies.
     r"gradients: raises became some": rf"(?s)checkpoint|^ *(?:for|while) .*(?:{WRITES})",
+    # What lies in a buffer that one side replaces is a copy also where the other side is taken.
+    r"\('Tensor', \('memory', .* became \('Tensor', \('memory', ": (
+        r"(?s)^ *(?:if|for|while) .*\bself\.b = "
+    ),
     # Inputs in one memory: an item is copied, where eager code expands it first, which is not seen.
     r"some elements of the input tensor and the written-to": r"\] = ",
     # What one side or one round writes to is written to in any case.

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.bytecode.branches.frame_copies import relatives
+from monograph.capture.restart import Restart
 from monograph.capture.side_effects.garbage_collection import MadeSince
 from monograph.capture.side_effects.iterator_advances import IteratorAdvances, is_native_iterator
 from monograph.capture.side_effects.opaque_objects import CALLED, written_by_native_code
@@ -72,12 +73,27 @@ class RegionEffects(Effects):
             self.given((owner,), frame)
 
     def given(self, values: Iterable[Any], frame: InterpreterFrame | None) -> None:
-        """C may write to these."""
+        """C may write to these.
+
+        Raises: Restart (while it is undone, nobody could say that what is new was changed).
+        """
         for kind, owner, before in written_by_native_code(values):
+            is_left = before is None or (kind == "hidden" and not before.can_be_put_back)
+            if is_left and not self.tracks_objects:
+                raise Restart("track objects")
             if kind == "context":
                 self.written(kind, owner, owner.name, None, frame)
             else:
                 self.within_reach(kind, owner, chain_of(frame), before)
+
+    def differing(self) -> list[WriteTarget]:
+        """The places that are not as they were, of attributes each by itself."""
+        found: dict[tuple[int, str], WriteTarget] = {}
+        for place in super().differing():
+            for each in place.by_name():
+                self.add(each)
+                found[each.key] = self._places[each.key]
+        return [*found.values()]
 
     def appended(self) -> list[tuple[list[Any], list[Any]]]:
         """The lists from before that hold what they held and more at an end, each with that."""

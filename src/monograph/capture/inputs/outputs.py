@@ -199,12 +199,7 @@ def _write_reassigned(recorder: Recorder, state: ModuleState, values: list[Any])
     leaving = [*values, *(current for _, current in reassigned)]
     tensors = [each for each in leaving if isinstance(each, AbstractTensor)]
     given: list[AbstractTensor] = []
-    for buffer, current in reassigned:
-        if current.storage_root is not buffer.abstract and _may_lie_in(recorder, current, buffer):
-            returned = [each for each in values if isinstance(each, AbstractTensor)]
-            if any(_may_lie_in(recorder, each, buffer) for each in returned):
-                frames = () if current.node is None else current.node.meta.get("frames", ())
-                raise problem("branch-returns", at=recorder.scopes.filter.innermost_user(frames))
+    for buffer, _ in reassigned:
         seen = [each for each in tensors if _may_lie_in(recorder, each, buffer)]
         is_left = bool(seen or buffer.abstract.n_writes)  # what was written there has a history
         given.append(_copy_first(recorder, buffer, seen) if is_left else buffer.abstract)

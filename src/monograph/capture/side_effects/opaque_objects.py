@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import io
 import random
+import sys
 from contextvars import ContextVar
 from threading import Lock, RLock
-from types import GeneratorType, MemberDescriptorType, ModuleType
+from types import FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -64,6 +65,13 @@ class HiddenState(NamedTuple):
         """Let the object hold it again, where that can be done."""
         if not self.is_still_in(owner):
             self.reading.write(owner, self.content)
+
+    @property
+    def can_be_put_back(self) -> bool:
+        """Whether `put_back` restores all of it: of what C keeps, bytes alone."""
+        if self.reading is _NATIVE:
+            return isinstance(self.content, bytes)
+        return self.reading.write is not _stay
 
     def leads_to(self) -> Iterable[Any]:
         """The objects in it that are watched in their turn."""
@@ -244,6 +252,45 @@ def _in_partial(content: _Partial) -> Iterable[Any]:
     return [*content.called, *content.keywords.values(), *content.attributes.values()]
 
 
+# --- modules ----------------------------------------------------------------------------------
+
+_TENSOR_TABLES: Final = frozenset({"_parameters", "_buffers"})
+"""What a module holds its tensors in, which code sets by name, and so announces."""
+
+
+def _read_module(module: torch.nn.Module) -> list[tuple[Any, Any]]:
+    """The tables and the mode of a module and all in it: what PyTorch's own code changes."""
+    found: list[Any] = [module]
+    content: list[tuple[Any, Any]] = []
+    for each in found:
+        held = attributes_of(each)
+        content.append((each, held.get("training")))
+        for name, table in held.items():
+            if isinstance(table, dict) and name not in _TENSOR_TABLES:
+                content.append((table, content_of(table)))
+        inner = held.get("_modules", {})
+        found += [m for m in inner.values() if m is not None and not any(m is o for o in found)]
+    return content
+
+
+def _write_module(_: object, content: list[tuple[Any, Any]]) -> None:
+    for owner, held in content:
+        if isinstance(owner, torch.nn.Module):
+            attributes_of(owner)["training"] = held
+        else:
+            refill_content(owner, held)
+
+
+def _same_modules(one: list[tuple[Any, Any]], other: list[tuple[Any, Any]]) -> bool:
+    return len(one) == len(other) and all(
+        a is b and (same_content(now, before) if isinstance(before, dict) else now is before)
+        for (a, now), (b, before) in zip(one, other, strict=True)
+    )
+
+
+_MODULE: Final = Reading(_read_module, _write_module, _same_modules)
+
+
 # --- all of them -----------------------------------------------------------------------------
 
 
@@ -390,9 +437,9 @@ CALLED: Final = HiddenState(_CALLED, None)
 
 
 def written_by_native_code(values: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
-    """What C may change of what it is given: the kind of the write, the owner, what it holds.
+    """What native code may change of what it is given: the kind of write, the owner, what it holds.
 
-    Iterators are looked after elsewhere, and slots and attributes, which code announces.
+    Iterators are looked after elsewhere; slots and attributes code announces, but Python's own.
     """
     for value in values:
         kind = type(value)
@@ -406,12 +453,26 @@ def written_by_native_code(values: Iterable[Any]) -> Iterator[tuple[str, Any, An
             yield "context", value, None
         elif issubclass(kind, CONTAINERS):
             yield "contents", value, content_of(value)
-        elif not hasattr(kind, "__next__") and not issubclass(kind, torch.nn.Module):
-            reading = _reading_of(kind)
-            if reading is not None and reading is not _SLOTS:
-                content = reading.read(value)
-                state = CALLED if content is UNKNOWN else HiddenState(reading, content)
-                yield "hidden", value, state
+        elif issubclass(kind, torch.nn.Module):
+            yield "hidden", value, HiddenState(_MODULE, _read_module(value))
+        elif not hasattr(kind, "__next__"):
+            yield from _written_in_object(value)
+
+
+_TOLD: Final = frozenset({FunctionType, ModuleType})
+"""Kinds of Python's own whose attributes code alone writes to, which announces it."""
+
+
+def _written_in_object(value: Any) -> Iterator[tuple[str, Any, Any]]:
+    kind = type(value)
+    is_pythons = package_of(kind) in sys.stdlib_module_names and kind not in _TOLD
+    if is_pythons and kind.__dictoffset__ and not issubclass(kind, type):
+        yield "attributes", value, None
+    reading = _reading_of(kind)
+    if reading is not None and reading is not _SLOTS:
+        content = reading.read(value)
+        state = CALLED if content is UNKNOWN else HiddenState(reading, content)
+        yield "hidden", value, state
 
 
 def _owner_of(method: Any) -> tuple[Any, ...]:

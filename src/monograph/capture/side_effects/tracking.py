@@ -108,13 +108,20 @@ class WriteTarget:
         is_whole = self.kind in _WHOLE
         return replace(self, before=_whole(self.kind, self.owner) if is_whole else self.now())
 
+    def by_name(self) -> Iterator[WriteTarget]:
+        """The attributes that are not what they were, each by itself; what is no such place."""
+        if self.kind != "attributes":
+            yield self
+            return
+        was, now = self.before, all_attributes(self.owner)
+        for name in {**was, **now}:
+            held = was.get(name, MISSING)
+            if not same(now.get(name, MISSING), held):
+                yield WriteTarget("attribute", self.owner, name, held, self.tracked, self.by)
+
     def changed_name(self) -> str:
         """The name of the attribute that is not what it was, where that is known."""
-        if self.kind != "attributes":
-            return self.name
-        was, now = self.before, all_attributes(self.owner)
-        changed = (k for k in {**was, **now} if not same(now.get(k, MISSING), was.get(k, MISSING)))
-        return next(changed, "")
+        return next((each.name for each in self.by_name()), "")
 
     def class_name(self) -> str:
         """What the class whose attribute this is was called."""

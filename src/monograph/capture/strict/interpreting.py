@@ -33,7 +33,7 @@ from monograph.capture.control_flow.branches.branch_capture import (
     is_caught,
     truth_value,
 )
-from monograph.capture.control_flow.branches.object_merge import can_merge
+from monograph.capture.control_flow.branches.object_merge import can_merge, said_of
 from monograph.capture.control_flow.loops import list_accumulation, number_lists
 from monograph.capture.control_flow.loops.list_operations import operate
 from monograph.capture.control_flow.loops.scan_capture import repeat
@@ -567,10 +567,9 @@ class Strict(Hooks):
             for place in part.taken if merges else part.lasting():
                 if merges and can_merge(place):
                     continue
-                kind, name = place.kind, place.name or "a container"
-                at = lines(place, self.scopes)
+                at, said = lines(place, self.scopes), said_of(place)
                 part.undo()
-                raise problem("branch-side-effect", at=at, operator=operator, kind=kind, name=name)
+                raise problem("branch-side-effect", at=at, operator=operator, **said)
 
     def _write_again(self, place: WriteTarget) -> None:
         """What ways of an `if` wrote is written, by the code that they are of."""

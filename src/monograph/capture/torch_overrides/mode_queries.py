@@ -7,9 +7,15 @@ comes before an instance's own attribute, which stays where it was.
 
 from __future__ import annotations
 
+import functools
+from typing import TYPE_CHECKING
+
 import torch
 
 from monograph.capture.installation import OVERRIDES, listening
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FLAG = "training"
 
@@ -44,6 +50,16 @@ def _flag(_: object) -> property:
         del vars(module)[FLAG]
 
     return property(read, write, remove)
+
+
+@OVERRIDES.override(torch.nn.Module, "train")
+def _train(original: Callable[[torch.nn.Module, object], torch.nn.Module]) -> object:
+    @functools.wraps(original)
+    def train(module: torch.nn.Module, mode: object = True) -> torch.nn.Module:  # noqa: FBT002 - torch's signature
+        # PyTorch wants a bool: what sizes or data decide is decided here.
+        return original(module, bool(mode) if isinstance(mode, torch.SymBool) else mode)
+
+    return train
 
 
 __all__ = ["only_sets_flags"]

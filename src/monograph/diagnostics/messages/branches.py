@@ -282,6 +282,7 @@ _KINDS = {
     "context": "the context variable",
     "global": "the global",
     "hidden": "an iterator",
+    "object": "an object",
     "switch": "a mode of PyTorch (gradients, autocast) that was entered outside of it",
 }
 

@@ -60,6 +60,13 @@ def can_merge(place: WriteTarget) -> bool:
     return place.kind in {"attribute", "cell", "global"}
 
 
+def said_of(place: WriteTarget) -> dict[str, Any]:
+    """What messages say of a place that one side wrote to: its kind and its name."""
+    if place.kind == "hidden" and not place.name:
+        return {"kind": "object", "name": f"of type {type(place.owner).__name__}"}
+    return {"kind": place.kind, "name": place.name or "a container"}
+
+
 def met_writes(
     recorder: Recorder,
     frame: InterpreterFrame,
@@ -207,4 +214,4 @@ def _make(place: WriteTarget) -> None:
         ) from error
 
 
-__all__ = ["MergedWrite", "SavedValues", "can_merge", "met_writes", "write"]
+__all__ = ["MergedWrite", "SavedValues", "can_merge", "met_writes", "said_of", "write"]
