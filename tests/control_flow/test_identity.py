@@ -505,3 +505,40 @@ def test_a_size_is_not_fixed_to_an_example_that_a_side_excludes(strict):
         monograph.export(
             LooksUpOnOneSide(), (torch.ones(4, 3),), dynamic_shapes=declared, strict=strict
         )
+
+
+def _is_true(x):
+    return x * 2 if (x.sum() > 0).item() is True else x * 3
+
+
+def _is_not_false(x):
+    return x * 2 if (x.sum().item() > 0) is not False else x * 3
+
+
+def _matches(x):
+    match (x.sum() > 0).item():
+        case True:
+            return x * 2
+        case _:
+            return x * 3
+
+
+def _is_any(x):
+    t = (x.sum() > 0).item()
+    return x * 2 if any(t is each for each in (True,)) else x * 3
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("function", [_is_true, _is_not_false, _matches, _is_any])
+def test_whether_a_condition_on_data_is_true_itself_is_asked_when_the_program_runs(
+    function, strict
+):
+    """Plain Python does not show that it asks."""
+
+    class Asks(torch.nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    program = monograph.export(Asks(), (torch.ones(3),), strict=strict).module()
+    for x in (torch.ones(3), -torch.ones(3)):
+        assert torch.equal(program(x), function(x))

@@ -12,7 +12,7 @@ import operator
 from collections import ChainMap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from torch import Tensor
+from torch import SymBool, Tensor
 
 from monograph.bytecode import MISSING
 from monograph.bytecode.decoding import decode
@@ -143,7 +143,7 @@ def handed_on(frame: FrameType) -> Iterator[Any]:
 
 
 def _may_be_tensor(value: Any, stays: bool) -> bool:  # noqa: FBT001 - mapped
-    return value is MISSING or isinstance(value, Tensor) or (value is None and not stays)
+    return value is MISSING or isinstance(value, Tensor | SymBool) or (value is None and not stays)
 
 
 __all__ = ["IdentityTests", "compared", "compares_in_c", "handed_on", "identity_tests"]

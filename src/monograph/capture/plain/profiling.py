@@ -81,6 +81,7 @@ if TYPE_CHECKING:
 _ANY_HASH: Final = Read("hash", "what may be where an object lies in memory")
 _UNSEEN: Final = "whether two tensors are one object, out of sight of plain capture"
 _CLASSES: Final = "what something is out of sight of plain capture"
+_TRUTH: Final = "whether a condition on data is `True` itself, out of sight of plain capture"
 _ATTRIBUTES: Final = "what a tensor has of its own, out of sight of plain capture"
 _IMPORTS: Final[tuple[CodeType, ...]] = (
     importlib._bootstrap._find_and_load.__code__,  # pyright: ignore[reportAttributeAccessIssue]  # noqa: SLF001 - what Python imports a file by
@@ -135,6 +136,8 @@ class Plain:
         self._effects = effects
         self._shadows: Shadows | None = None
         self._recorder: Recorder | None = None
+        self._asked_bools: tuple[Frame, ...] = ()
+        """Where something is asked whether it is `True` itself, which no open condition is."""
         self._reads = reads
         self._changed_aside: set[tuple[int, str]] = set()
         self.plans: Any = dict.fromkeys(map(id, _ASIDE), _ASIDE)
@@ -182,6 +185,9 @@ class Plain:
         self._reach.settle()
         self._reach.call_opaque()
         self._check_ends()
+        recorder = self._recorder
+        if self._asked_bools and recorder is not None and recorder.facts.has_unbacked:
+            self.refuse(identity_refusal(self._asked_bools, _TRUTH))
         if self._changed_aside:
             self._effects.accept({p.key for p in self._effects.lasting() if self._is_aside(p)})
         places = [self._with_function(each) for each in self._effects.lasting()]
@@ -339,6 +345,8 @@ class Plain:
         self._shadows = self._shadows or Shadows()
         self._shadows.enter(frame.f_code, frame.f_globals)
         recorder = self._recorder
+        if plan.asked.asks_for_bools and not self._asked_bools:
+            self._asked_bools = self._scopes.user_frames(frame)
         if recorder is None or not recorder.facts.symbols:
             return
         if plan.asks_for_bools and not recorder.options.decided:
