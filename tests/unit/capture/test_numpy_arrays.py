@@ -362,3 +362,96 @@ def test_a_result_lies_by_rows_where_its_operand_does(shape, strict):
     wanted, known = Adds()(x)
     assert strides == known == [each.stride() for each in found]
     assert all(map(torch.equal, found, wanted))
+
+
+def _shifted(a):
+    a[:, 1:] = a[:, :-1]
+    a[1:] = a[:-1]
+
+
+def _by_views(a):
+    a.real[1:] = a[:-1]
+    a.T[1:] = a.T[:-1]
+    a.ravel()[1:] = a.ravel()[:-1]
+
+
+def _by_places(a):
+    a[[1, 2]] = a[:2]
+    a[a > 0] = a[a > 0] * 2
+
+
+def _by_out(a):
+    np.conjugate(a[:, :-1], out=a[:, 1:])
+    np.add(a[:-1], 1, out=a[1:])
+    a[1:] += a[:-1]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("write", [_shifted, _by_views, _by_places, _by_out])
+def test_what_is_read_of_the_memory_that_is_written_to_is_read_before(write, strict):
+    """NumPy copies where `Tensor.copy_` does not, or refuses to."""
+
+    def forward(x):
+        write(x.numpy())
+        return x * 1
+
+    example = torch.tensor([[3.0, 1, 2], [6, 5, 4], [9, 8, 7], [1, 2, 3]])
+    for sizes in (None, ({0: Dim.AUTO},)):
+        program = export(Of(forward), (example.clone(),), dynamic_shapes=sizes, strict=strict)
+        for call in (program.module(), program.run_decompositions().module()):
+            for x in (example, -example, example.flip(0)):
+                given, mine = x.clone(), x.clone()
+                assert torch.equal(call(mine), forward(given))
+                assert torch.equal(mine, given)
+
+
+def _with_masks(a):
+    a = a > 1
+    a[1:][a[:-1]] = False
+    return a
+
+
+def _of_rows(a):
+    a[1:] = [a[0], a[1], a[2]]
+    return a
+
+
+def _shuffled(a):
+    np.random.default_rng(0).shuffle(a)
+    return a
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling")
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("function", [_with_masks, _of_rows, _shuffled])
+def test_what_numpy_reads_as_it_writes_is_refused(function, strict):
+    """Masks in the memory that is written to, lists of views, rows that C swaps."""
+    module = Of(lambda x: _as_tensor(function(x.numpy())))
+    with pytest.raises(MonographError, match=r"value-read|outside-read"):
+        export(module, (torch.randn(4, 4),), strict=strict)
+
+
+FLAT = {
+    "sort": lambda a: np.sort(a, axis=None),
+    "concatenate": lambda a: np.concatenate([a, a], axis=None),
+    "argsort": lambda a: np.argsort(a, axis=None, kind="stable"),
+    "items": lambda a: a * a.item(1) + a.item(-1),
+    "itself": lambda a: a * (2 if np.asarray(a) is a and np.array(a, copy=None) is a else 3),
+    "squeezed itself": lambda a: a * (2 if a.squeeze() is a and a.conj() is a else 3),
+    "contiguous itself": lambda a: a * (2 if np.ascontiguousarray(a) is a else 3),
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", FLAT)
+def test_axis_none_flattens_and_what_is_an_array_already_is_given_back(name, strict):
+    """What an option that is None says, and whether a result is a new object."""
+
+    def forward(x):
+        return torch.from_numpy(FLAT[name](x.numpy()))
+
+    program = export(Of(forward), (torch.randn(4, 3),), strict=strict).module()
+    x = torch.randn(4, 3)
+    assert torch.equal(program(x), forward(x))
+    with pytest.raises(MonographError, match="value-read"):
+        export(Of(lambda x: x * len(x.numpy().__array_interface__)), (x,), strict=strict)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+from sys import _getframe
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 
 from monograph.capture.numpy_arrays.dispatch import FUNCTIONS, UFUNCS, NotRecorded
 from monograph.capture.numpy_arrays.dtypes import TO_NUMPY, torch_dtype
+from monograph.capture.numpy_arrays.writing import check_setter, is_elements, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -102,9 +104,10 @@ class AbstractArray:
         return recorder.read_data(self.tensor, reader)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or not hasattr(np.ndarray, name):
+        if not hasattr(np.ndarray, name):
             raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'")
-        return getattr(self._read(f"numpy.ndarray.{name}"), name)
+        by_c = name in {"__array_struct__", "__array_interface__"}
+        return getattr(self._read("numpy.asarray()" if by_c else f"numpy.ndarray.{name}"), name)
 
     # --- items ---------------------------------------------------------------------------------
 
@@ -132,9 +135,11 @@ class AbstractArray:
             name = self.__class__.__name__
             raise TypeError(f"'numpy.{name}' object does not support item assignment")
         try:
+            if type(value) is AbstractArray and not value.is_scalar:
+                check_setter(_getframe(1))
             given = operand(value, self)
             is_tensor = isinstance(given, torch.Tensor)
-            self.tensor[_key(key)] = given.to(self.tensor.dtype) if is_tensor else given
+            write(self.tensor, _key(key), given.to(self.tensor.dtype) if is_tensor else given)
         except NotRecorded:
             self._read("numpy.ndarray.__setitem__")[key] = value
 
@@ -146,8 +151,10 @@ class AbstractArray:
 
     def item(self, *args: Any) -> Any:
         """Its only element, as a number that the run tells."""
-        found = self[args[0] if len(args) == 1 else args] if args else self
-        return found.tensor.item()
+        at = args[0] if len(args) == 1 else args
+        if len(args) == 1 and type(at) is not tuple:
+            return self.tensor.reshape(-1)[_key(at)].item()
+        return (self[at] if args else self).tensor.item()
 
     def tolist(self) -> Any:
         """Nested lists of numbers that the run tells."""
@@ -222,7 +229,9 @@ class AbstractArray:
         self[...] = value
 
     def conj(self) -> Any:
-        """The complex conjugate."""
+        """The complex conjugate; an array of real numbers itself."""
+        if not (self.is_scalar or self.tensor.is_complex()):
+            return self
         return apply_ufunc(np.conjugate, "__call__", (self,), {})
 
     conjugate = conj
@@ -345,7 +354,7 @@ def operand(value: Any, beside: AbstractArray | None = None) -> Any:
         return torch.tensor(value)
     if isinstance(value, bool | int | float | complex | torch.SymInt | torch.SymFloat):
         return value
-    if type(value) in {list, tuple} and beside is not None:
+    if type(value) in {list, tuple} and beside is not None and is_elements(value):
         return torch.tensor(value, dtype=beside.tensor.dtype)
     raise NotRecorded
 
@@ -364,13 +373,15 @@ def apply(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
 
 
 def _bound(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[], Any]:
-    """What records a function, with its arguments; an option that is None is not given."""
+    """What records a function, with its arguments; None for what it does not take is not given."""
     found = FUNCTIONS.get(function)
-    given = {name: value for name, value in kwargs.items() if value is not None}
     if found is None:
         raise NotRecorded
+    signature = inspect.signature(found)
+    taken = signature.parameters
+    given = {name: each for name, each in kwargs.items() if each is not None or name in taken}
     try:
-        inspect.signature(found).bind(*args, **given)
+        signature.bind(*args, **given)
     except TypeError:
         raise NotRecorded from None
     return functools.partial(found, *args, **given)
@@ -426,7 +437,7 @@ def _elementwise(
             f"Cannot cast ufunc '{ufunc.__name__}' output from {given!r} to {out.dtype!r} with"
             " casting rule 'same_kind'"
         )
-    out.tensor.copy_(result)
+    write(out.tensor, Ellipsis, result)
     return out
 
 

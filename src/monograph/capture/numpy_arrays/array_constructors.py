@@ -37,15 +37,17 @@ def array_of(constructor: Any, data: Any, dtype: Any = None, **options: Any) -> 
     if type(data) is not AbstractArray:
         joined = apply(np.stack, ([array_of(np.asarray, each) for each in data],), {})
         return joined if dtype is None else joined.astype(dtype, copy=False)
-    if constructor.__name__ == "ascontiguousarray":
+    by_rows = constructor.__name__ == "ascontiguousarray"
+    if by_rows and not (data.tensor.dim() and data.tensor.is_contiguous()):
         rows: Any = data.tensor.contiguous() if data.tensor.dim() else data.tensor.reshape(1)
         data = AbstractArray(rows, is_scalar=data.is_scalar)
     try:
         wanted = asked_dtype(dtype) or data.tensor.dtype
     except NotRecorded:
         return constructor(data, dtype)
-    tensor = data.tensor.to(wanted, copy=bool(is_copied) or data.is_scalar)
-    return wrapped(tensor, is_scalar=False)
+    if wanted == data.tensor.dtype and not (is_copied or data.is_scalar):
+        return data
+    return wrapped(data.tensor.to(wanted, copy=True), is_scalar=False)
 
 
 def tensor_of(constructor: Any, data: Any, **options: Any) -> Any:

@@ -57,7 +57,7 @@ def _sum(function: Any) -> Callable[..., Any]:
             result = torch.mean(tensor.to(dtype), dims, keepdim=bool(keepdims))
         else:
             result = torch.sum(tensor, dims, keepdim=bool(keepdims), dtype=dtype)
-        return wrapped(result if dims else tensor.to(dtype))
+        return wrapped(result if dims else tensor.to(dtype, copy=True))
 
     return reduced
 
@@ -83,7 +83,7 @@ def prod(array: Any, axis: Any = None, dtype: Any = None, *, keepdims: Any = Fal
 def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
     def reduced(array: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
         tensor = _tensor(array)
-        if tensor.is_complex() or not tensor.dim():
+        if tensor.is_complex() or not tensor.dim() or axis == ():
             raise NotRecorded
         return wrapped(function(tensor, _axes(axis, tensor.dim()), bool(keepdims)))
 
@@ -99,7 +99,7 @@ def _spread(function: Callable[..., Any], original: Any) -> Callable[..., Any]:
         array: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: Any = False
     ) -> Any:
         tensor = _tensor(array)
-        if tensor.is_complex() or not tensor.dim() or type(ddof) is not int:
+        if tensor.is_complex() or not tensor.dim() or axis == () or type(ddof) is not int:
             raise NotRecorded
         tensor = tensor.to(_result_dtype(original, tensor, dtype))
         dims = _axes(axis, tensor.dim())
@@ -131,7 +131,7 @@ def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
     def reduced(array: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
         tensor = _tensor(array).to(torch.bool)
         dims = _axes(axis, tensor.dim())
-        return wrapped(function(tensor, dims, bool(keepdims)) if dims else tensor)
+        return wrapped(function(tensor, dims, bool(keepdims)) if dims else tensor.clone())
 
     return reduced
 
@@ -166,7 +166,7 @@ def count_nonzero(array: Any, axis: Any = None) -> Any:
 def norm(x: Any, ord: None = None, axis: Any = None, *, keepdims: Any = False) -> Any:  # noqa: A002
     """The root of the sum of squares."""
     tensor = _tensor(x)
-    if ord is not None or not tensor.is_floating_point():
+    if ord is not None or axis == () or not tensor.is_floating_point():
         raise NotRecorded
     dims = _axes(axis, tensor.dim())
     return wrapped(torch.linalg.vector_norm(tensor, 2, dims, bool(keepdims)))
@@ -226,6 +226,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     tensor = _tensor(a)
     dims = [d for d, n in enumerate(tensor.shape) if n == 1] if axis is None else axis
     dims = tuple(dims) if isinstance(dims, tuple | list) else (dims,)
+    if not dims:
+        return a
     if any(tensor.shape[d] != 1 for d in dims):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return wrapped(tensor.squeeze(dims), is_scalar=False)
@@ -289,8 +291,10 @@ def concatenate(arrays: Any, /, axis: int | None = 0) -> Any:
 
 
 @records(np.stack)
-def stack(arrays: Any, axis: int = 0) -> Any:
+def stack(arrays: Any, axis: int | None = 0) -> Any:
     """Joined along a new dimension."""
+    if axis is None:
+        raise NotRecorded
     return wrapped(torch.stack(_together(arrays), axis))
 
 
@@ -357,18 +361,20 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None)
     """Sorted along a dimension."""
     del kind, stable  # equal elements look the same
     tensor = _tensor(a)
-    if tensor.is_complex() or axis is None:
+    if tensor.is_complex():
         raise NotRecorded
-    return wrapped(torch.sort(tensor, axis)[0])
+    flat = tensor.reshape(-1) if axis is None else tensor
+    return wrapped(torch.sort(flat, -1 if axis is None else axis)[0])
 
 
 @records(np.argsort)
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Any:
     """The order that sorts, where equal elements keep theirs."""
     tensor = _tensor(a)
-    if tensor.is_complex() or axis is None or not (stable or kind in {"stable", "mergesort"}):
+    if tensor.is_complex() or not (stable or kind in {"stable", "mergesort"}):
         raise NotRecorded
-    return wrapped(torch.argsort(tensor, dim=axis, stable=True))
+    flat = tensor.reshape(-1) if axis is None else tensor
+    return wrapped(torch.argsort(flat, dim=-1 if axis is None else axis, stable=True))
 
 
 @records(np.nan_to_num)

@@ -43,7 +43,7 @@ _OF_COMPLEX: Final[dict[Any, Elementwise]] = {
     np.true_divide: torch.true_divide,
     np.negative: torch.neg,
     np.positive: torch.clone,
-    np.conjugate: torch.conj_physical,
+    np.conjugate: lambda t: torch.conj_physical(t) if t.is_complex() else t.clone(),
     np.absolute: _but_of_truths(torch.abs),
     np.equal: torch.eq,
     np.not_equal: torch.ne,

@@ -395,12 +395,19 @@ class SeededGenerators:
         if id(owner) not in self._known:
             return False
         name = getattr(method, "__name__", "")
+        if name == "shuffle" and isinstance(owner, _NUMPY_RANDOM) and not _is_shuffled(args):
+            return False
         return name != "setstate" and (name != "seed" or _is_seed(args))
 
     def draws_in(self, method: Any, frame: FrameType) -> bool:
         """As `draws`, where a frame calls what is written in C."""
         seed = (frame.f_locals["a"],) if frame.f_code is _RESEEDING else ()
         return self.draws(method, seed)
+
+
+def _is_shuffled(args: Sequence[Any]) -> bool:
+    """Whether NumPy shuffles these as eager code has it: rows of an abstract array it mixes up."""
+    return bool(args) and (getattr(args[0], "ndim", 1) < 2 or type(args[0]) is np.ndarray)
 
 
 def _is_seed(seeds: Sequence[Any]) -> bool:

@@ -14,6 +14,7 @@ import torch
 
 from monograph.abstract.kernel_errors import OF_NO_ELEMENTS, refuses_shared
 from monograph.abstract.layout import is_dense, shares_elements
+from monograph.abstract.overlap import are_apart, memory_end
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.bytecode.analysis.exception_handlers import is_tried
@@ -202,22 +203,14 @@ def note_written_late(recorder: Recorder, tensor: AbstractTensor) -> None:
 
 def _may_overlap(written: AbstractTensor, other: AbstractTensor) -> bool:
     """Whether a tensor may be part of what is written, or the other way round."""
-    one, two = written.tensor_type, other.tensor_type
-    if written.storage_root is not other.storage_root or one == two:
-        return False
-    return not (known(le(_end(one), two.offset)) or known(le(_end(two), one.offset)))
+    return written.tensor_type != other.tensor_type and not are_apart(written, other)
 
 
 def _is_within(tensor: AbstractTensor, made: AbstractTensor) -> bool:
     """Whether a result certainly lies in the memory that the elements of a tensor take up."""
     given = tensor.tensor_type
-    is_known = known(le(_end(made.tensor_type), given.offset + given.numel())) is True
+    is_known = known(le(memory_end(made.tensor_type), given.offset + given.numel())) is True
     return is_dense(given) and is_known
-
-
-def _end(t: TensorType) -> Any:
-    """Where the memory of the elements ends."""
-    return t.offset + 1 + sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True))
 
 
 def _is_tried(node: Node) -> bool:
