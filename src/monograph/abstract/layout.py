@@ -7,7 +7,7 @@ kernel, and a tensor of size 0 has no elements; so a general "contiguous" stays 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -16,6 +16,7 @@ from monograph.integers import all_of, any_of, choose, eq, known, le, lt, terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from monograph.abstract.tensor import AbstractTensor
     from monograph.abstract.tensor_type import TensorType
     from monograph.integers import Expr, Int, Truth
 
@@ -275,3 +276,19 @@ def dense_like_strides(t: TensorType, shape: Sequence[Int] | None = None) -> tup
     if order is None:
         return strides_in_order(t.shape, stride_order(t))
     return t.strides
+
+
+# --- overlap --------------------------------------------------------------------------------------
+
+
+def memory_end(t: TensorType) -> Any:
+    """Where the memory of the elements ends."""
+    return t.offset + 1 + sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True))
+
+
+def are_apart(written: AbstractTensor, other: AbstractTensor) -> bool:
+    """Whether no element of the one certainly lies in the memory of the other."""
+    if written.storage_root is not other.storage_root:
+        return True
+    one, two = written.tensor_type, other.tensor_type
+    return bool(known(le(memory_end(one), two.offset)) or known(le(memory_end(two), one.offset)))

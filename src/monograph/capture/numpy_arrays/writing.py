@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from monograph.abstract.overlap import are_apart
+from monograph.abstract.layout import are_apart
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.code_policy import OURS
 from monograph.capture.numpy_arrays.dispatch import NotRecorded

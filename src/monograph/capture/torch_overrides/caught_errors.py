@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from monograph.abstract.kernel_errors import OF_NO_ELEMENTS, refuses_shared
-from monograph.abstract.layout import is_dense, shares_elements
-from monograph.abstract.overlap import are_apart, memory_end
+from monograph.abstract.layout import are_apart, is_dense, memory_end, shares_elements
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.bytecode.analysis.exception_handlers import is_tried
