@@ -44,9 +44,8 @@ def decide_copies(recorder: Recorder, operator: str, tensor: AbstractTensor) -> 
     while facts.outer is not None:  # what holds in a region alone decides nothing outside of it
         facts = facts.outer
     with use(facts):
-        for each in filter(
-            may_drop_nothing, () if tensor.node is None else view_chain(tensor.node)
-        ):
+        chain = () if tensor.node is None else view_chain(tensor.node)
+        for each in filter(may_drop_nothing, chain):
             require_drop(each)
     for call, source in copied_by_layout(tensor.node):
         recorder.layout_asked(source, "form")
