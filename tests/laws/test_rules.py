@@ -21,6 +21,15 @@ def test_rules_agree_with_eager_and_each_has_a_sample():
     assert not missing, f"add a call to tests/laws/samples/<family>.py for {missing}"
 
 
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")
+def test_convolutions_agree_where_onednn_does_not_compute():
+    """As on a processor without instructions for halves, or where `enabled` is False."""
+    with torch.backends.mkldnn.flags(enabled=False):
+        outcome = sweep(s for s in own_samples() if "/convolution.py" in s[0])
+    assert outcome.calls["aten.conv3d.default"]
+    assert not outcome.mismatches, f"\n{report(outcome)}"
+
+
 USUAL = (torch.float32, torch.int64, torch.bool, torch.complex64)
 RARER = (torch.float64, torch.float16, torch.bfloat16, torch.complex128, torch.uint8, torch.int8)
 

@@ -189,6 +189,20 @@ def remember_device_constructors() -> None:
     importlib.import_module("torch.utils._device")._device_constructors()
 
 
+def onednn_computes(dtype: torch.dtype) -> bool:
+    """Whether PyTorch hands convolutions of this dtype on a CPU to oneDNN.
+
+    Halves go there where the processor has instructions for them (`_is_mkldnn_bf16_supported`,
+    `_is_mkldnn_fp16_supported`), so that machines differ.
+    """
+    onednn = torch.backends.mkldnn
+    if dtype == torch.float64 or not (onednn.is_available() and onednn.enabled):
+        return False
+    if dtype == torch.bfloat16:
+        return torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return dtype != torch.float16 or torch.ops.mkldnn._is_mkldnn_fp16_supported()
+
+
 def default_device() -> torch.device:
     """What `torch.get_default_device()` answers, in a tenth of its time where nobody set one.
 

@@ -17,6 +17,7 @@ import torch
 from monograph.abstract.layout import strides_for, suggest_memory_format
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import problem
+from monograph.host.flags import onednn_computes
 from monograph.host.overloads import aten
 from monograph.integers import Expr, product
 from monograph.rules.memory_formats import squeezed, unsqueezed
@@ -165,11 +166,11 @@ def _in_format(
 
 
 def _is_blocked(input: TensorType, weight: TensorType, groups: Int, plain_steps: bool) -> bool:
-    """Whether oneDNN computes a 3d convolution; it does nearly always.
+    """Whether oneDNN computes a 3d convolution; where it can, it does nearly always.
 
     Source: `use_mkldnn` in `ATen/native/Convolution.cpp` (observed, not copied).
     """
-    if input.dtype == torch.float64 or not torch.backends.mkldnn.is_available():
+    if not onednn_computes(input.dtype):
         return False
     if input.dtype != torch.float32:
         return True
