@@ -4,7 +4,7 @@ import pytest
 
 from tests.contract.forms import FORMS
 from tests.contract.judging import AGREES, REFUSED
-from tests.state import outside_objects, started_threads  # noqa: F401  importing registers
+from tests.state import kept_in_c, outside_objects, started_threads  # noqa: F401  importing registers
 from tests.state.harness import judged
 from tests.state.registry import ALLOWED_OUTSIDE, OUTSIDE
 

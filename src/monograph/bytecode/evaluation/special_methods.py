@@ -6,6 +6,7 @@ natively, so what matters is which of them are Python functions that the policy 
 
 from __future__ import annotations
 
+from threading import local
 from types import (
     FunctionType,
     GetSetDescriptorType,
@@ -89,8 +90,13 @@ def _lookup_past_metaclass(kind: type, name: str) -> Any:
 
 
 def own_attributes(owner: Any) -> dict[str, Any]:
-    """Return the object's own `__dict__`, whatever its class calls so; an empty one if none."""
+    """Return the object's own `__dict__`, whatever its class calls so; an empty one if none.
+
+    Of `threading.local`, this thread's.
+    """
     kind = type(owner)
+    if issubclass(kind, local):
+        return local.__getattribute__(owner, "__dict__")
     for base in _get_mro(kind) if kind.__dictoffset__ else ():
         found = _get_dict(base).get("__dict__")
         if type(found) in _DICTS:

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.bytecode.branches.frame_copies import relatives
+from monograph.capture.hidden_state.opaque_objects import CALLED, written_by_native_code
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.garbage_collection import MadeSince
 from monograph.capture.side_effects.iterator_advances import IteratorAdvances, is_native_iterator
-from monograph.capture.side_effects.opaque_objects import CALLED, written_by_native_code
 from monograph.capture.side_effects.tracking import Effects, WriteTarget, chain_of
 from monograph.diagnostics import problem
 

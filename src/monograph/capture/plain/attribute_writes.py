@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from torch.nn import Module
 
 from monograph.bytecode import MISSING
-from monograph.capture.side_effects.container_contents import attributes_of
+from monograph.capture.hidden_state.container_contents import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

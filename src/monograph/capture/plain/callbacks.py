@@ -19,9 +19,9 @@ from monograph.abstract.symbolic_text import SymbolicText
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.code_policy import OURS, is_users
-from monograph.capture.side_effects.container_contents import attributes_of
+from monograph.capture.hidden_state.container_contents import attributes_of
+from monograph.capture.hidden_state.native_state import BOUND_TO_C, package_of
 from monograph.capture.side_effects.digests import LEAVES
-from monograph.capture.side_effects.native_state import BOUND_TO_C, package_of
 from monograph.host.dispatch import modes, n_dispatch_modes, n_function_modes
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ One `Plain` watches one run.
 from __future__ import annotations
 
 import builtins
+import ctypes
 import importlib
 import itertools
 import logging
@@ -27,6 +28,8 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, shown_to_tracers
 from monograph.capture.call_events import CALL_EVENTS
 from monograph.capture.code_policy import OURS, TORCH, is_entered, is_users
+from monograph.capture.hidden_state.native_state import CACHED, keeps_state
+from monograph.capture.hidden_state.opaque_objects import is_opaque
 from monograph.capture.inputs.input_mutation import GIVEN, are_given, identity_refusal
 from monograph.capture.installation import listening
 from monograph.capture.plain.builtin_names import Shadows, out_of_sight
@@ -46,6 +49,7 @@ from monograph.capture.side_effects.impure_functions import (
     Read,
     SeededGenerators,
     find_finalizer,
+    find_memory_writers,
     find_outside,
     find_outside_code,
     is_compared,
@@ -54,9 +58,7 @@ from monograph.capture.side_effects.impure_functions import (
     refusal,
 )
 from monograph.capture.side_effects.memoized_calls import MemoizedCalls
-from monograph.capture.side_effects.native_state import CACHED, keeps_state
 from monograph.capture.side_effects.observations import Assumption
-from monograph.capture.side_effects.opaque_objects import is_opaque
 from monograph.capture.side_effects.persistent_writes import Effect, lines, name_of
 from monograph.capture.side_effects.process_state import OF_PROCESS
 from monograph.capture.side_effects.tracking import Effects, WriteTarget
@@ -93,7 +95,10 @@ _ASIDE: Final[tuple[CodeType, ...]] = (
 )
 """What imports a file, which happens once, and what tells people: that is none of a program's."""
 _WATCHED_C: Final = frozenset({id(builtins.hash), id(builtins.globals)})
-_WATCHED_OWNERS: Final = OWNERS | {CACHED, ContextVar, type}
+_STRUCTURED: Final = (ctypes.Structure, ctypes.Union, ctypes.Array)
+_WATCHED_OWNERS: Final = OWNERS | {CACHED, ContextVar, type, memoryview}.union(
+    map(type, (ctypes.c_int, ctypes.POINTER(ctypes.c_int), *_STRUCTURED))
+)
 
 
 _WRAPPERS: Final = (f"{TORCH}_compile.py", f"{TORCH}_dynamo")
@@ -340,8 +345,9 @@ class Plain:
             at = self._scopes.user_frames(frame)
             # Python drops what is raised there.
             self._recorder.refused_elsewhere += [refusal(found, at)] if found else []
-        for each in unseen_names(frame.f_code):
-            self._judge(Read(each, _ATTRIBUTES), frame, {})
+        unseen = (Read(each, _ATTRIBUTES) for each in unseen_names(frame.f_code))
+        for each in (*unseen, *find_memory_writers(frame)):
+            self._judge(each, frame, {})
         self._shadows = self._shadows or Shadows()
         self._shadows.enter(frame.f_code, frame.f_globals)
         recorder = self._recorder
@@ -351,9 +357,9 @@ class Plain:
             return
         if plan.asks_for_bools and not recorder.options.decided:
             raise Restart("decide")
-        unseen = out_of_sight(frame)
-        if unseen:
-            self._judge(Read(unseen, _CLASSES), frame, {})
+        asked = out_of_sight(frame)
+        if asked:
+            self._judge(Read(asked, _CLASSES), frame, {})
 
     def _asks_by_c(self, frame: FrameType) -> None:
         """User code begins that may let C ask where objects lie. Raises: outside-read."""
@@ -412,7 +418,7 @@ class Plain:
             if is_users(code.co_filename) and code.co_name != "__hash__":
                 self._judge(_ANY_HASH, frame, {})
         else:
-            found = find_outside(function, ())
+            found = find_outside(function, (), self._effects.made)
             if found is not None and not self._seeded.draws_in(function, frame):
                 self._judge(found, frame, {})
 
@@ -460,7 +466,7 @@ class Plain:
         if is_compared(found, at):
             return
         if not is_own_business(found, caller.f_code.co_filename):
-            self.refuse(refusal(found, at))
+            (_raised if found.must_not_run else self.refuse)(refusal(found, at))
         elif isinstance(found, Read) and found.of_environment:
             name = f"os.environ {variables.get('key', '')}".rstrip()
             self._observed.assumptions.append(Assumption("environment", name, None, at[:1]))

@@ -24,6 +24,8 @@ from monograph.bytecode.analysis.exception_handlers import is_tried
 from monograph.bytecode.code_cache import once_per_code
 from monograph.bytecode.decoding.exception_table import entries
 from monograph.capture.code_policy import is_users
+from monograph.capture.hidden_state.container_contents import attributes_of
+from monograph.capture.hidden_state.opaque_objects import keep
 from monograph.capture.plain.attribute_writes import (
     WRITES,
     WRITES_BY_NAME,
@@ -31,7 +33,6 @@ from monograph.capture.plain.attribute_writes import (
     attribute_writes,
 )
 from monograph.capture.plain.identity_tests import IdentityTests, identity_tests
-from monograph.capture.side_effects.container_contents import attributes_of
 from monograph.capture.side_effects.digests import LEAVES, Digests, is_users_class
 from monograph.capture.side_effects.place_names import Called, enclosed_variables
 from monograph.capture.side_effects.tracking import WriteTarget
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from monograph.capture.plain.attribute_writes import AttributeWrites
     from monograph.capture.side_effects.tracking import Chain, Effects
 
-_WITH_ATTRIBUTES: Final = (FunctionType, type)
+_WITH_ATTRIBUTES: Final = (FunctionType, property, type)
 
 _OF_PYTHON: Final = 1 << 9
 """The flag of classes that code makes (`Py_TPFLAGS_HEAPTYPE`): objects of others keep theirs."""
@@ -213,6 +214,9 @@ class Reach(Digests):
                 self._effects.add(
                     WriteTarget("cell", cell, name, held, tracked=True, by=by, function=value)
                 )
+                self.follow(held, root, by, outside=True)
+        if "__annotations__" in plan.names and sys.version_info < (3, 14):
+            self.follow(value.__annotations__, root, by, outside=True)
 
     def _module(self, module: ModuleType, plan: Plan, by: Chain, seen: set[int]) -> None:
         """What code can reach through a module that it names; not what a library keeps there."""
@@ -242,6 +246,9 @@ class Reach(Digests):
         """The attributes of a function, of a class, or of an object's class and methods named."""
         if type(value) is FunctionType:
             self._whole("attributes", value, root, by)
+            return
+        if issubclass(type(value), property):
+            self._whole("hidden", value, root, by, keep(value))
             return
         of = value if issubclass(type(value), type) else type(value)
         if (key := (id(of), id(plan))) in self._searched:

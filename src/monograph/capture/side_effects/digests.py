@@ -27,28 +27,30 @@ from types import (
     WrapperDescriptorType,
 )
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ProxyTypes, ref
 
 import torch
 
 from monograph.abstract.tensor import StaticTensor, SymbolicTensor
 from monograph.bytecode import MISSING
 from monograph.capture.code_policy import is_users
-from monograph.capture.installation import listening
-from monograph.capture.queries.arrays_of_state import array_of_state
-from monograph.capture.side_effects.container_contents import (
+from monograph.capture.hidden_state.container_contents import (
     CONTAINERS,
     attributes_of,
     content_of,
     parts_of,
 )
-from monograph.capture.side_effects.native_state import (
+from monograph.capture.hidden_state.native_state import (
     BOUND_TO_C,
     CACHED,
     calls_of,
     package_of,
+    referent_of,
     results_of_calls,
 )
-from monograph.capture.side_effects.opaque_objects import CALLED, is_opaque, keep
+from monograph.capture.hidden_state.opaque_objects import CALLED, is_opaque, keep
+from monograph.capture.installation import listening
+from monograph.capture.queries.arrays_of_state import array_of_state
 from monograph.capture.side_effects.place_names import Called, default_values
 from monograph.capture.side_effects.snapshots import has_attributes
 from monograph.capture.side_effects.tracking import WriteTarget, chain_of
@@ -59,8 +61,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from monograph.bytecode import InterpreterFrame
+    from monograph.capture.hidden_state.readings import HiddenState
     from monograph.capture.recording.scopes import Scopes
-    from monograph.capture.side_effects.opaque_objects import HiddenState
     from monograph.capture.side_effects.tracking import Chain, Effects
 
 LEAVES: Final = frozenset(
@@ -115,9 +117,6 @@ class Digests:
         waiting = [value]
         while waiting:
             each = waiting.pop()
-            if type(each) is memoryview:  # who holds one holds the length of what it looks into
-                waiting.append(each.obj)
-                continue
             kind = type(each)
             if kind in LEAVES and (
                 kind is not FunctionType or not is_users(each.__code__.co_filename)
@@ -177,7 +176,7 @@ class Digests:
             self._effects.add(
                 WriteTarget("context", value, value.name, before, tracked=True, by=by)
             )
-            return ()
+            return (before,)
         if kind is CACHED:
             self.caches.append((value, calls_of(value), by))
             return results_of_calls(value)
@@ -319,6 +318,10 @@ def _inside(value: Any) -> Iterable[Any] | None:
         return parts_of(value)
     if type(value) in _BOUND:
         return (value.__self__,)
+    if issubclass(type(value), ref):
+        return (ref.__call__(value),)
+    if type(value) in ProxyTypes:
+        return referent_of(value)
     return None
 
 

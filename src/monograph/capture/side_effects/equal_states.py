@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch.nn import Module
 
-from monograph.capture.side_effects.container_contents import (
+from monograph.capture.hidden_state.container_contents import (
     CONTAINERS,
     attributes_of,
     content_of,
     same,
 )
-from monograph.capture.side_effects.opaque_objects import is_opaque, keep
+from monograph.capture.hidden_state.opaque_objects import is_opaque, keep
 from monograph.capture.side_effects.snapshots import has_attributes
 
 if TYPE_CHECKING:

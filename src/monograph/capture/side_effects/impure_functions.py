@@ -13,6 +13,7 @@ import atexit
 import builtins
 import codecs
 import copyreg
+import ctypes
 import datetime as dt
 import gc
 import inspect
@@ -41,9 +42,9 @@ import torch
 
 from monograph.capture.call_events import MONITORING
 from monograph.capture.code_policy import OURS, TORCH, is_library, is_users
+from monograph.capture.hidden_state.container_contents import parts_of
+from monograph.capture.hidden_state.native_state import BOUND_TO_C, FOREIGN_FUNCTION
 from monograph.capture.installation import THREAD
-from monograph.capture.side_effects.container_contents import parts_of
-from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.diagnostics import problem
 from monograph.diagnostics.code_origin import is_installed
 from monograph.host.flags import SETTERS
@@ -77,6 +78,11 @@ class Read(NamedTuple):
         return self.because in {_STACK, _COLLECTOR, _THREAD, _WATCHER, _OBJECT}
 
     @property
+    def must_not_run(self) -> bool:
+        """Whether nobody could tell afterwards what it wrote to, and put that back."""
+        return self.because in {_ADDRESS, _FOREIGN}
+
+    @property
     def of_environment(self) -> bool:
         """Whether it is a variable of the environment."""
         return self.because == _ENVIRONMENT
@@ -91,6 +97,11 @@ class Switch(NamedTuple):
     what: str
     is_compared: bool = False
 
+    @property
+    def must_not_run(self) -> bool:
+        """Whether nobody could put it back."""
+        return self.what == _RELEASE
+
 
 _IDENTITY = "where an object lies in memory"
 _CLOCK = "a clock"
@@ -102,6 +113,10 @@ _THREAD = "which threads there are"
 _WATCHER = "whether somebody watches"
 _OBJECT = "how Python keeps an object"
 _DRAW = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
+_ADDRESS = "memory by its address"
+_FOREIGN = "what a library in C keeps"
+_RELEASE = "memoryview.release"
+_OPERATOR = "make it an operator, with torch.library.custom_op"
 _ENTROPY = "random bytes of the operating system"
 
 
@@ -151,6 +166,8 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         (_STACK, _named(logging.Logger, "findCaller")),
         (_COLLECTOR, _named(gc, "isenabled get_count get_objects get_stats get_referrers collect")),
         (_COLLECTOR, _named(gc, "get_threshold get_freeze_count is_tracked")),
+        (_ADDRESS, _named(ctypes, "cast string_at wstring_at memmove memset addressof")),
+        (_FOREIGN, _named(ctypes.CDLL, "__getattr__ __getitem__")),
         (_OBJECT, _named(sys, "getrefcount getsizeof getallocatedblocks")),
         (_OBJECT, _named(weakref, "getweakrefcount getweakrefs")),
         (_WATCHER, _named(sys, "gettrace getprofile")),
@@ -264,6 +281,7 @@ def _before(stood: Any, names: list[str], name: str) -> Any:
     return stood[names.index(name)] if len(names) > 1 else stood
 
 
+_C_DATA: Final[Any] = ctypes.Structure.__base__
 _CLOCK_CLASSES: Final = (dt.datetime, dt.date)
 _CLOCK_METHODS: Final = frozenset({"now", "utcnow", "today"})
 _NUMPY_RANDOM: Final = (np.random.RandomState, np.random.Generator)
@@ -299,7 +317,7 @@ def is_own_business(found: Read | Switch, file: str) -> bool:
         return False
     if found.of_environment:
         return file.startswith("<frozen ") or is_installed(file)
-    if (found.makes_names or found.of_process) and is_installed(file):
+    if (found.makes_names or found.of_process or found.must_not_run) and is_installed(file):
         return True
     return (found.of_identity or found.of_process) and is_library(file)
 
@@ -341,15 +359,27 @@ def find_outside(
     if function is weakref.ref or function is weakref.proxy:
         is_kept = is_made is None or isinstance(args[0], torch.Tensor) or is_made(args[0])
         return WEAK if is_kept else None
+    if isinstance(function, FOREIGN_FUNCTION):
+        return Read(getattr(function, "__name__", "a function of ctypes"), _FOREIGN, _OPERATOR)
     if isinstance(function, type):
         return WEAK if function in _WEAKLY_MADE else find_finalizer(function)
     if type(function) in BOUND_TO_C:
         bound: Any = function
-        return _of_owner(bound.__self__, bound.__name__)
+        return _of_owner(bound.__self__, bound.__name__, is_made)
     if args and type(args[0]) in OWNERS:
         owner, name = args[0], getattr(function, "__name__", "")
         return _of_owner(owner, name) if getattr(type(owner), name, None) is function else None
     return None
+
+
+def find_memory_writers(frame: FrameType) -> Iterator[Read | Switch]:
+    """Those of the functions of ctypes which nobody sees called that code that begins names."""
+    names, known = frame.f_code.co_names, frame.f_globals
+    for name, each in (("memset", ctypes.memset), ("memmove", ctypes.memmove)):
+        if name in names and (
+            known.get(name) is each or any(known.get(n) is ctypes for n in names)
+        ):
+            yield _FUNCTIONS[id(each)]
 
 
 def find_finalizer(cls: type) -> Read | None:
@@ -421,8 +451,14 @@ SEEDING: Final = random.Random.__init__.__code__
 _RESEEDING: Final = random.Random.seed.__code__
 
 
-def _of_owner(owner: Any, name: str) -> Read | None:
-    """What a method reads, by the object it is bound to."""
+def _of_owner(
+    owner: Any, name: str, is_made: Callable[[Any], bool] | None = None
+) -> Read | Switch | None:
+    """What a method reads or switches, by the object it is bound to."""
+    if issubclass(type(owner), memoryview) and name == "release":
+        return None if is_made is not None and is_made(owner) else Switch(_RELEASE)
+    if name == "from_address" and issubclass(type(owner), type) and issubclass(owner, _C_DATA):
+        return Read(f"{owner.__name__}.from_address", _ADDRESS)
     if isinstance(owner, random.Random):
         return Read(f"random.{name}", "Python's random numbers", _DRAW)
     if isinstance(owner, _NUMPY_RANDOM):
@@ -462,7 +498,8 @@ def is_compared(found: Read | Switch, at: tuple[Frame, ...]) -> bool:
 def refusal(found: Read | Switch, at: tuple[Frame, ...] = ()) -> MonographError:
     """The refusal of a call that reads or switches something outside of the model."""
     if isinstance(found, Switch):
-        return problem("write-outlives-call", at=at, kind="switch", name=found.what)
+        kind = "object" if found.must_not_run else "switch"
+        return problem("write-outlives-call", at=at, kind=kind, name=found.what)
     return problem(
         "outside-read", at=at, what=found.what, because=found.because, instead=found.instead
     )

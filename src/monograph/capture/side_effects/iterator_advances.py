@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from monograph.bytecode.branches.frame_copies import ITERATORS, are_alike, reduced
 from monograph.bytecode.evaluation.generators import SERIAL, InterpretedGenerator
-from monograph.capture.side_effects.container_contents import same
+from monograph.capture.hidden_state.container_contents import same
 
 if TYPE_CHECKING:
     from monograph.bytecode import InterpreterFrame

@@ -12,10 +12,10 @@ import torch
 
 from monograph.abstract.symbols import as_stated
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.side_effects.container_contents import attributes_of, content_of, parts_of
+from monograph.capture.hidden_state.container_contents import attributes_of, content_of, parts_of
+from monograph.capture.hidden_state.native_state import calls_of, with_types
 from monograph.capture.side_effects.digests import LEAVES, Digests
 from monograph.capture.side_effects.module_mutation import is_made_of_state
-from monograph.capture.side_effects.native_state import calls_of, with_types
 from monograph.capture.side_effects.persistent_writes import Effect, lines
 from monograph.capture.side_effects.place_names import Called
 from monograph.capture.side_effects.tracking import Effects, WriteTarget

@@ -23,11 +23,11 @@ from monograph.abstract.symbols import as_stated
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
 from monograph.capture.code_policy import INTERPRETER, OURS, TORCH
+from monograph.capture.hidden_state.readings import HiddenState
 from monograph.capture.installation import THREAD, Overrides, listening
 from monograph.capture.queries.arrays_of_state import ArrayOfState, array_of_state
 from monograph.capture.recording.operators import is_droppable
 from monograph.capture.side_effects.module_state import is_truth, seen_now
-from monograph.capture.side_effects.opaque_objects import HiddenState
 from monograph.capture.side_effects.snapshots import Snapshot, held_of
 from monograph.diagnostics import Cause, Frame, MonographError, problem, user_frames
 from monograph.integers.expr import Expr

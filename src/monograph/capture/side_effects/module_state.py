@@ -22,8 +22,8 @@ from torch.nn import Parameter
 from monograph.abstract.flags import ATTRIBUTES
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of, unusual_layout
+from monograph.capture.hidden_state.container_contents import same_content
 from monograph.capture.recording.scalar_tensors import number_tensor
-from monograph.capture.side_effects.container_contents import same_content
 from monograph.capture.side_effects.snapshots import TABLES, Snapshot
 from monograph.capture.side_effects.sparse_parts import SPARSE, sparse_parts
 from monograph.capture.side_effects.tensor_parts import parts_of

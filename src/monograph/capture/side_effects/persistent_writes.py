@@ -7,9 +7,9 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from monograph.capture.code_policy import is_users
-from monograph.capture.side_effects.container_contents import OF_FUNCTIONS
+from monograph.capture.hidden_state.container_contents import OF_FUNCTIONS
+from monograph.capture.hidden_state.native_state import package_of
 from monograph.capture.side_effects.module_mutation import is_made_of_state
-from monograph.capture.side_effects.native_state import package_of
 from monograph.capture.side_effects.place_names import Called, called, containers
 from monograph.diagnostics import MonographError, problem
 from monograph.diagnostics.code_origin import is_installed

@@ -15,9 +15,10 @@ import torch
 
 from monograph.abstract.flags import ATTRIBUTES
 from monograph.abstract.tensor import AbstractTensor
-from monograph.capture.side_effects.container_contents import attributes_of
-from monograph.capture.side_effects.native_state import package_of
-from monograph.capture.side_effects.opaque_objects import HiddenState, keep
+from monograph.capture.hidden_state.container_contents import attributes_of
+from monograph.capture.hidden_state.native_state import package_of
+from monograph.capture.hidden_state.opaque_objects import keep
+from monograph.capture.hidden_state.readings import HiddenState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,13 +30,15 @@ _SEQUENCES = frozenset({list, deque})
 _LEAVES = (torch.nn.Module, torch.Tensor, type, FunctionType, MethodType, ModuleType)
 _OWN_BUSINESS = frozenset(
     {
-        *("torch", "numpy", "builtins", __name__.partition(".")[0], "logging", "warnings", "re"),
-        *("abc", "ast", "asyncio", "codecs", "concurrent", "encodings", "enum", "importlib"),
+        *("torch", "builtins", __name__.partition(".")[0], "logging", "warnings", "re"),
+        *("abc", "ast", "asyncio", "concurrent", "enum", "importlib"),
         *("inspect", "linecache", "multiprocessing", "os", "socket", "ssl", "subprocess", "sys"),
         *("loguru", "tempfile", "tokenize", "traceback", "typing", "unittest"),
     }
 )
 """Packages whose objects' attributes are none of a model's state: they remember, and log."""
+_OF_TRAINING = ("torch.optim.", "torch.distributions.")
+"""Packages of PyTorch's whose objects are the user's to change."""
 _MOST_OBJECTS = 10_000
 TABLES = ("_parameters", "_buffers", "_modules")
 
@@ -174,7 +177,7 @@ def _is_users(kind: type) -> bool:
 
 def has_attributes(kind: type) -> bool:
     """Whether the attributes of objects of a class are state that code may write to."""
-    return package_of(kind) not in _OWN_BUSINESS
+    return package_of(kind) not in _OWN_BUSINESS or kind.__module__.startswith(_OF_TRAINING)
 
 
 def _attributes(owner: Any) -> Any:

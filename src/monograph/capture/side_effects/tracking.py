@@ -33,9 +33,7 @@ from torch import SymFloat, SymInt, Tensor
 from torch.nn import Module
 
 from monograph.bytecode import MISSING
-from monograph.capture.reference_counts import OF_VARIABLE
-from monograph.capture.restart import Restart
-from monograph.capture.side_effects.container_contents import (
+from monograph.capture.hidden_state.container_contents import (
     OF_CLASSES,
     all_attributes,
     attributes_of,
@@ -44,9 +42,11 @@ from monograph.capture.side_effects.container_contents import (
     same,
     same_content,
 )
+from monograph.capture.hidden_state.opaque_objects import CALLED
+from monograph.capture.reference_counts import OF_VARIABLE
+from monograph.capture.restart import Restart
 from monograph.capture.side_effects.equal_states import are_alike
 from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
-from monograph.capture.side_effects.opaque_objects import CALLED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -418,6 +418,8 @@ def _write(owner: Any, name: str, value: Any) -> None:
 
 def _write_attribute(owner: Any, name: str, value: Any) -> None:
     """Past what a class of Python makes of it; classes of C have their own ways, for a reason."""
+    if value is MISSING and _value(owner, name) is MISSING:
+        return
     arguments: tuple[Any, ...] = (owner, name) if value is MISSING else (owner, name, value)
     method = "__delattr__" if value is MISSING else "__setattr__"
     if isinstance(getattr(type(owner), method), FunctionType):

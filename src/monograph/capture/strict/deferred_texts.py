@@ -27,9 +27,9 @@ from monograph.abstract.chosen_object import ChosenObject, refused
 from monograph.abstract.symbolic_text import SymbolicText, deferred
 from monograph.bytecode import ours
 from monograph.capture.code_policy import is_entered
+from monograph.capture.hidden_state.native_state import BOUND_TO_C
 from monograph.capture.installation import REPLACEMENTS
 from monograph.capture.restart import Restart
-from monograph.capture.side_effects.native_state import BOUND_TO_C
 from monograph.capture.torch_overrides import tensor_text
 from monograph.host.flags import SAYING
 

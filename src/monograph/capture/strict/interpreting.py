@@ -39,6 +39,7 @@ from monograph.capture.control_flow.loops.list_operations import operate
 from monograph.capture.control_flow.loops.scan_capture import repeat
 from monograph.capture.control_flow.loops.symbolic_sequences import listed, made, rows_of, source_of
 from monograph.capture.control_flow.region_effects import SharedIterators
+from monograph.capture.hidden_state.native_state import BOUND_TO_C, CACHED
 from monograph.capture.inputs.input_mutation import are_given, identity_refusal, same_number
 from monograph.capture.internal_errors import is_written_by_user, no_mistake, refusal_of
 from monograph.capture.plain.callbacks import Callbacks
@@ -60,7 +61,6 @@ from monograph.capture.side_effects.impure_functions import (
     refusal,
 )
 from monograph.capture.side_effects.memoized_calls import MemoizedCalls
-from monograph.capture.side_effects.native_state import BOUND_TO_C, CACHED
 from monograph.capture.side_effects.observations import Assumption, Island, is_plain
 from monograph.capture.side_effects.persistent_writes import Effect, lines, name_of
 from monograph.capture.side_effects.place_names import Called, is_running
@@ -315,7 +315,8 @@ class Strict(Hooks):
         if frame is None or self._seeded.draws(callee, args):
             return None
         if not self._is_harmless(found, frame, args):
-            self.refuse(refusal(found, self.scopes.user_frames(sys._getframe())))
+            refused = refusal(found, self.scopes.user_frames(sys._getframe()))
+            (_raised if found.must_not_run else self.refuse)(refused)
         return None if id(callee) in self._interpreter.polyfills else callee
 
     def _cached(self, callee: Any, *args: Any, **kwargs: Any) -> Any:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, InterpreterFrame
+from monograph.capture.hidden_state.readings import HiddenState
 from monograph.capture.reference_counts import OF_ARGUMENT
-from monograph.capture.side_effects.opaque_objects import HiddenState
 from monograph.capture.side_effects.persistent_writes import lines
 from monograph.capture.side_effects.tracking import WriteTarget
 from monograph.diagnostics import Cause, MonographError, problem, user_frames

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 import monograph
-from monograph.capture.side_effects import native_state
-from monograph.capture.side_effects.opaque_objects import keep
+from monograph.capture.hidden_state import native_state
+from monograph.capture.hidden_state.opaque_objects import keep
 from monograph.diagnostics import MonographError
 
 

@@ -31,6 +31,8 @@ BOUND_TO_C: Final = frozenset(
     {types.BuiltinFunctionType, types.MethodWrapperType, type(re.compile("").match)}
 )
 """Kinds of functions in C that know their object, methods and functions of modules."""
+FOREIGN_FUNCTION: Final[Any] = ctypes.CFUNCTYPE(None).__base__
+"""What ctypes calls functions of libraries in C by: nobody knows what they keep."""
 _HAS_NO_STATE: Final = (
     *(type, super, property, staticmethod, classmethod, slice, range, BaseException, enum.Enum),
     *(int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, functools.cached_property),
@@ -97,6 +99,8 @@ def _n_slots(kind: type) -> int:
 
 def read_native(owner: Any) -> Any:
     """Bytes of a buffer, or what pickling would keep; `UNKNOWN` where neither can be had."""
+    if isinstance(owner, FOREIGN_FUNCTION):
+        return UNKNOWN
     try:
         with memoryview(owner) as memory:
             return memory.tobytes()
@@ -156,6 +160,14 @@ def _frozen(value: Any, depth: int) -> Any:
     if depth and kind is dict:
         return tuple([_frozen(each, depth - 1) for each in value.items()])
     return bytes(value) if kind is bytearray else value
+
+
+def referent_of(proxy: Any) -> tuple[Any, ...]:
+    """The object that a weak proxy stands for, which knows its methods; nothing if it ended."""
+    try:
+        return (proxy.__reduce_ex__.__self__,)
+    except (ReferenceError, AttributeError):
+        return ()
 
 
 def calls_of(cached: Any) -> set[Any]:
