@@ -11,10 +11,12 @@ from __future__ import annotations
 import codecs
 import contextvars
 import ctypes
+import decimal
 import mmap
 import threading
 import types
 import weakref
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import torch
@@ -484,6 +486,33 @@ def view_made_and_released(x):
     view.release()
     with given[2:] as rest:
         return x * n + len(rest)
+
+
+@outside(lambda: torch.ones(3), tell=lambda t: type(t).__name__)
+def class_of_a_tensor_set(x):
+    y = x * 2 if type(given) is torch.Tensor else x * 3
+    given.__class__ = nn.Parameter
+    return y
+
+
+@outside(lambda: [torch.ones(3), torch.zeros(3)], tell=lambda two: two[0].tolist())
+def tensors_swapped(x):
+    torch.utils.swap_tensors(*given)
+    return x * given[0]
+
+
+@outside(lambda: decimal.Context(prec=5), tell=lambda c: c.flags[decimal.Inexact])
+def flag_raised_by_a_division(x):
+    y = x * 2 if given.flags[decimal.Inexact] else x * 3
+    given.divide(1, 3)
+    return y
+
+
+@outside(lambda: ET.Element("a"), tell=lambda e: (len(e), dict(e.attrib), e.text))
+def child_of_an_element(x):
+    given.append(ET.Element("b"))
+    given.set("k", str(len(given)))
+    return x * len(given)
 
 
 def optimizer():

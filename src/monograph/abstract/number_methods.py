@@ -17,7 +17,7 @@ Fraction, Decimal, NumPy's) is fixed, too.
 from __future__ import annotations
 
 import operator
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -46,6 +46,9 @@ STANDS_FOR: Final[Mapping[type, type]] = MappingProxyType(
     {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 )
 _PLAIN: Final = (int, float)
+_USUAL: Final = frozenset({*_PLAIN, bool, *_SYMBOLIC})
+_TURNED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+"""Comparisons that change their name when the sides change places."""
 _OTHER: Final = frozenset({"complex", "Decimal", "Fraction", "timedelta"})
 """Kinds of numbers that no expression is made of, by name: two of them are rarely imported."""
 
@@ -81,8 +84,24 @@ def _computed(name: str, left: Any, right: Any, node: SymbolNode) -> Any:
     return to_sym(combined(name, a, b, node.fix), node.facts)
 
 
+def _of_class(other: Any, reflected: str, number: Any) -> Any:
+    """What a number of a user's class makes of a plain one at its left, whose class is its base.
+
+    Python asks it first then. `NotImplemented` where it says nothing, as flags of `enum`, which
+    give what the plain one does.
+    """
+    own = getattr(type(other), reflected, None) if isinstance(other, _PLAIN) else None
+    if type(own) is not FunctionType or own.__module__ == "enum":
+        return NotImplemented
+    return own(other, number)
+
+
 def _binary(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
+        if type(other) not in _USUAL:
+            found = _of_class(other, f"__r{name}__", self)
+            if found is not NotImplemented:
+                return found
         if _is_beside(other):
             return _computed(name, self, other, self.node)
         if _is_of_another_kind(other):
@@ -104,7 +123,13 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _comparison(name: str) -> Callable[[Any, Any], Any]:
+    reflected = f"__{_TURNED.get(name, name)}__"
+
     def method(self: Any, other: Any) -> Any:
+        if type(other) not in _USUAL:
+            found = _of_class(other, reflected, self)
+            if found is not NotImplemented:
+                return found
         if _is_beside(other):
             relation = compared(name, to_python(self), to_python(other))
             return to_sym(relation, self.node.facts)
@@ -121,6 +146,10 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 
 def _divmod(self: Any, other: Any) -> Any:
+    if type(other) not in _USUAL:
+        found = _of_class(other, "__rdivmod__", self)
+        if found is not NotImplemented:
+            return found
     if not _is_beside(other):
         return divmod(plain(self), other) if _is_of_another_kind(other) else NotImplemented
     return self // other, self % other

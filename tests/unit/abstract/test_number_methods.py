@@ -4,7 +4,9 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 
+import monograph
 from monograph.abstract.number_methods import STANDS_FOR, kind_of
 from monograph.abstract.symbols import to_sym
 from monograph.integers import Facts, ge, relation_text, use
@@ -83,3 +85,50 @@ def test_numbers_of_torchs_own_are_as_before():
 
     five = DynamicInt(5)
     assert (five ^ 3, divmod(five, 3), five.real, five.bit_length()) == (6, (1, 2), 5, 3)
+
+
+class Owned(int):
+    """A number whose own methods come first where it stands at the right of a plain one."""
+
+    def __radd__(self, other):
+        return 100
+
+    def __eq__(self, other):
+        return True
+
+    def __lt__(self, other):
+        return 7
+
+    def __rdivmod__(self, other):
+        return 4, 5
+
+    def __rmul__(self, other):
+        return NotImplemented
+
+    __hash__ = int.__hash__
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda n: n + Owned(1),
+        lambda n: 2 if n == Owned(99) else 3,
+        lambda n: n > Owned(1),
+        lambda n: divmod(n, Owned(2))[0],
+        lambda n: n * Owned(3),
+        lambda n: n - Owned(3),
+    ],
+    ids=["add", "eq", "gt", "divmod", "not implemented", "sub"],
+)
+def test_numbers_of_a_users_class_are_asked_first(asked, strict):
+    """As Python asks the right side first, whose class is a subclass of the left one's."""
+
+    class Asks(nn.Module):
+        def forward(self, x):
+            return x * asked(x.shape[0])
+
+    shapes = ({0: monograph.Dim.AUTO},)
+    program = monograph.export(Asks(), (torch.ones(4),), dynamic_shapes=shapes, strict=strict)
+    for n in (2, 4, 5):
+        assert torch.equal(program.module()(torch.ones(n)), Asks()(torch.ones(n)))

@@ -6,12 +6,15 @@ and not be undone.
 
 from __future__ import annotations
 
+import decimal
 import functools
 import io
+import operator
 import random
 from threading import Lock, RLock, local
 from types import GeneratorType, GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from xml.etree.ElementTree import Element
 
 import torch
 
@@ -293,6 +296,27 @@ def _release(lock: Any, content: str) -> None:
         lock.release()
 
 
+def _write_context(context: decimal.Context, content: decimal.Context) -> None:
+    for name in ("prec", "rounding", "Emin", "Emax", "capitals", "clamp"):
+        setattr(context, name, getattr(content, name))
+    for now, before in ((context.flags, content.flags), (context.traps, content.traps)):
+        for signal, is_set in before.items():
+            now[signal] = is_set
+
+
+def _read_element(element: Element) -> tuple[Any, ...]:
+    return element.tag, element.text, element.tail, {**element.attrib}, [*element]
+
+
+def _write_element(element: Element, content: tuple[Any, ...]) -> None:
+    element.tag, element.text, element.tail, attributes, element[:] = content
+    refill_content(element.attrib, attributes)
+
+
+def _same_elements(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    return same_content([*one[:3]], [*other[:3]]) and all(map(same_content, one[3:], other[3:]))
+
+
 READINGS: Final[tuple[tuple[Any, Reading], ...]] = (
     (random.Random, Reading(random.Random.getstate, random.Random.setstate)),
     (
@@ -311,6 +335,14 @@ READINGS: Final[tuple[tuple[Any, Reading], ...]] = (
     (
         (BaseException, property),
         Reading(_read_described, _write_described, same_held, dict[str, Any].values),
+    ),
+    (
+        decimal.Context,
+        Reading(decimal.Context.copy, _write_context, lambda one, other: repr(one) == repr(other)),
+    ),
+    (
+        Element,
+        Reading(_read_element, _write_element, _same_elements, operator.itemgetter(-1)),
     ),
     (local, Reading(_read_attributes, _write_attributes, same_content, dict[str, Any].values)),
 )

@@ -100,7 +100,7 @@ class Switch(NamedTuple):
     @property
     def must_not_run(self) -> bool:
         """Whether nobody could put it back."""
-        return self.what == _RELEASE
+        return self.what in {_RELEASE, _SWAP}
 
 
 _IDENTITY = "where an object lies in memory"
@@ -116,6 +116,7 @@ _DRAW = "draw it with PyTorch: torch.rand(()), torch.randint(...)"
 _ADDRESS = "memory by its address"
 _FOREIGN = "what a library in C keeps"
 _RELEASE = "memoryview.release"
+_SWAP = "torch.utils.swap_tensors"
 _OPERATOR = "make it an operator, with torch.library.custom_op"
 _ENTROPY = "random bytes of the operating system"
 
@@ -187,6 +188,7 @@ def _known() -> Iterator[tuple[Any, Read | Switch]]:
         yield function, Switch(name)
     for module, names in (
         (torch.random, "fork_rng"),
+        (torch.utils, "swap_tensors"),
         (os, "chdir umask"),
         (torch, "set_autocast_enabled set_autocast_dtype set_autocast_cache_enabled"),
         (gc, "enable disable freeze unfreeze set_threshold set_debug"),
@@ -498,7 +500,7 @@ def is_compared(found: Read | Switch, at: tuple[Frame, ...]) -> bool:
 def refusal(found: Read | Switch, at: tuple[Frame, ...] = ()) -> MonographError:
     """The refusal of a call that reads or switches something outside of the model."""
     if isinstance(found, Switch):
-        kind = "object" if found.must_not_run else "switch"
+        kind = "given" if found.must_not_run else "switch"
         return problem("write-outlives-call", at=at, kind=kind, name=found.what)
     return problem(
         "outside-read", at=at, what=found.what, because=found.because, instead=found.instead

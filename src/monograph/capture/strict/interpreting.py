@@ -526,6 +526,8 @@ class Strict(Hooks):
             self._iterators.resumed(owner, frame)
             return
         if isinstance(owner, torch.Tensor):
+            if not isinstance(owner, AbstractTensor) and key == "__class__":
+                self._effects.written(kind, owner, key, type(owner), frame)
             if not isinstance(owner, AbstractTensor) or key in _OF_TENSORS:
                 return
             check_own(key)

@@ -115,6 +115,7 @@ _KINDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
             "what {} sets for the whole process",
             ("set it before the export, and before calling the program",),
         ),
+        "given": ("what {} is given", ("make a new one in forward, and change that",)),
         "object": (
             "{}, which was there before the call,",
             ("make a new one in forward", "or pass the value as an argument and return it"),
