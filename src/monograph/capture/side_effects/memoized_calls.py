@@ -19,6 +19,7 @@ from monograph.capture.side_effects.module_mutation import is_made_of_state
 from monograph.capture.side_effects.persistent_writes import Effect, lines
 from monograph.capture.side_effects.place_names import Called
 from monograph.capture.side_effects.tracking import Effects, WriteTarget
+from monograph.diagnostics import problem
 from monograph.diagnostics.code_origin import is_installed
 from monograph.integers.expr import Expr
 
@@ -75,32 +76,47 @@ class MemoizedCalls:
     """What the functions under `lru_cache` gave in one run; what they gave before is theirs."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
+        self._known: dict[Any, tuple[Any, tuple[Effects, ...]]] = {}
+        """What calls gave, and in which regions: a value of one exists only in there."""
         self._before: dict[int, tuple[Any, set[Any]]] = {}
         self._kept: list[_CachedResult] = []
 
     def call(
-        self, cached: Any, args: tuple[Any, ...], kwargs: dict[str, Any], interpret: Any, by: Chain
+        self,
+        cached: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        interpret: Any,
+        by: Chain,
+        runs: tuple[Effects, ...],
     ) -> tuple[Any, bool]:
         """What a call gives, and whether that was made before the run.
 
         The user's cache is not filled: it would keep abstract tensors, for calls after this one.
+        `runs` are the run's effects, and those of the regions that it is in.
+        Raises: branch-side-effect, of what the run made before a region: who asks it after that
+        would find it filled or not, as data tell.
         """
+        if len(runs) > 1 and runs[0].made(cached) and not all(run.made(cached) for run in runs):
+            name, reason = cached.__wrapped__.__name__, "one of them fills it"
+            raise problem(
+                "branch-side-effect", operator="if", kind="the cache of", name=name, reason=reason
+            )
         stated = tuple(map(as_stated, args)), tuple((k, as_stated(v)) for k, v in kwargs.items())
         try:
             key = with_types(cached, stated)
-            is_known = (id(cached), key) in self._known
+            known = self._known.get((id(cached), key))
         except TypeError:  # an argument has no hash
             return interpret(cached.__wrapped__, *args, **kwargs), False
         if id(cached) not in self._before:
             self._before[id(cached)] = cached, calls_of(cached)
         if key in self._before[id(cached)][1]:
             return cached(*stated[0], **dict(stated[1])), True
-        if not is_known:
-            made = interpret(cached.__wrapped__, *args, **kwargs)
-            self._known[id(cached), key] = made
-            self._note(cached, stated, made, by)
-        return self._known[id(cached), key], False
+        if known is None or runs[: len(known[1])] != known[1]:
+            known = interpret(cached.__wrapped__, *args, **kwargs), runs
+            self._known[id(cached), key] = known
+            self._note(cached, stated, known[0], by)
+        return known[0], False
 
     def note_filled(self, caches: Iterable[tuple[Any, set[Any], Chain]]) -> None:
         """What plain Python filled caches with, since they held these calls.

@@ -305,8 +305,7 @@ def is_made_of_state(value: Any, sizes: Collection[Any] = ()) -> bool:
     """
     if not isinstance(value, AbstractTensor) or value.node is None or value.storage_root.n_writes:
         return False
-    recorder: Any = value.recorder
-    inputs = {id(node) for node in recorder.input_nodes}
+    recorder: Any = value.recorder  # of a region that has ended it knows nothing any more
     waiting, seen = [value.node], set[Any]()
     while waiting:
         node = waiting.pop()
@@ -317,7 +316,7 @@ def is_made_of_state(value: Any, sizes: Collection[Any] = ()) -> bool:
         if isinstance(number, Expr) and number.symbols <= set(sizes):
             continue
         if node.op == "placeholder":
-            if id(node) in inputs or node.name in recorder.mutated:
+            if node in recorder.input_nodes or node.name in recorder.mutated:
                 return False
         elif not is_droppable(node.target):
             return False

@@ -320,19 +320,17 @@ class Strict(Hooks):
         return None if id(callee) in self._interpreter.polyfills else callee
 
     def _cached(self, callee: Any, *args: Any, **kwargs: Any) -> Any:
-        """A call of what `lru_cache` made."""
+        """A call of what `lru_cache` made. Raises: branch-side-effect."""
         frame, call = self._interpreter.current, self._interpreter.call
         memoized = self._memoized = self._memoized or MemoizedCalls()
-        value, is_old = memoized.call(callee, args, kwargs, call, chain_of(frame))
+        runs = (self._effects, *self._parts)
+        value, is_old = memoized.call(callee, args, kwargs, call, chain_of(frame), runs)
         if is_old and frame is not None:
             self._met(frame, "cached", callee.__wrapped__.__name__, value, None)
         return value
 
     def _is_harmless(self, found: Read | Switch, frame: InterpreterFrame, args: list[Any]) -> bool:
-        """Whether a read of a library's is its own business, or a switch of the installation.
-
-        Switches in the environment are reported as assumptions.
-        """
+        """Whether a read is a library's own business; settings in the environment are reported."""
         file = frame.code.co_filename
         harmless = is_own_business(found, file) or (
             isinstance(found, Read) and found.of_process and is_dropped(frame.code, frame.lasti)

@@ -32,6 +32,71 @@ def row(n):
     return torch.arange(float(n))
 
 
+class OnBothSides(nn.Module):
+    """What one side has made is made anew on the other."""
+
+    def forward(self, x):
+        if x.sum() > 0:
+            return x * row(3)
+        return x + row(3)
+
+
+class InRounds(nn.Module):
+    """What a round has made is made anew after the loop."""
+
+    def forward(self, x):
+        while x.sum() < 20:
+            x = x + row(3)
+        return x * row(3)
+
+
+class MadeOnASide(nn.Module):
+    """Of one that forgets what it knows where the side ends."""
+
+    def forward(self, x):
+        if x.sum() > 0:
+
+            @functools.lru_cache
+            def more(n):
+                return n + 1
+
+            return x * more(1) * more(1)
+        return x
+
+
+class FilledOnASide(nn.Module):
+    """Whether the call after the sides is remembered, data tell."""
+
+    def forward(self, x):
+        calls = []
+
+        @functools.lru_cache
+        def noted(n):
+            calls.append(n)
+            return n
+
+        if x.sum() > 0:
+            x = x * noted(2)
+        return x * noted(2) + len(calls)
+
+
+@pytest.mark.parametrize("kind", [OnBothSides, InRounds, MadeOnASide])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_calls_within_regions(kind, sign):
+    """As in eager code, whichever side the example takes."""
+    program = monograph.export(kind(), (sign * torch.ones(3),)).module()
+    for x in (torch.ones(3), -torch.ones(3)):
+        assert torch.equal(program(x), kind()(x))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_one_side_fills_is_refused(sign):
+    """The cache of a function that forward made before."""
+    with pytest.raises(MonographError) as refused:
+        monograph.export(FilledOnASide(), (sign * torch.ones(3),))
+    assert refused.value.diagnostic.name == "branch-side-effect"
+
+
 @functools.cache
 def pair(n):
     """A list."""
