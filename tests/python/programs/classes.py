@@ -826,3 +826,26 @@ def repr_str_format():
             return f"<{spec}>"
 
     return repr(A()), str(A()), f"{A()}", f"{B()!r} {B()!s} {B():spec} {B()}", [A(), B()].__repr__()
+
+
+@program
+def metaclass_call_of_classes_without_init():
+    """It runs once for each object, also where a class has neither `__new__` nor `__init__`."""
+    log = []
+
+    class Meta(type):
+        made = None
+
+        def __call__(cls, *args):
+            log.append("call")
+            if cls.made is None:
+                cls.made = super().__call__(*args)
+            return cls.made
+
+    class A(metaclass=Meta):
+        pass
+
+    class B(dict, metaclass=Meta):
+        pass
+
+    return A() is A(), B([(1, 2)]), B(), log

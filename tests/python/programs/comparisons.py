@@ -414,3 +414,28 @@ def virtual_subclass_is_not_first():
         __hash__ = None
 
     return A() == B(), A() + B(), log
+
+
+@program
+def unequal_asks_the_subclass_first():
+    """`!=` of a class that says only what is equal, beside a subclass that says it otherwise."""
+    log = []
+
+    class A:
+        def __eq__(self, other):
+            log.append("A.eq")
+            return True
+
+        __hash__ = None
+
+    class B(A):
+        def __eq__(self, other):
+            log.append("B.eq")
+            return False
+
+        __hash__ = None
+
+    class C(A):
+        pass
+
+    return A() != B(), B() != A(), A() != C(), A() == B(), log

@@ -227,7 +227,9 @@ def construct(interpreter: ThreadState, cls: type, args: list[Any], kwargs: dict
     elif type(new) is classmethod:
         made = call(interpreter, cls.__new__, [cls, *args], kwargs)
     elif new is not MISSING and type(lookup(cls, "__init__")) is not FunctionType:
-        return call_native(interpreter, cls, args, kwargs)
+        if lookup(type(cls), "__call__") is _TYPE_CALL:
+            return call_native(interpreter, cls, args, kwargs)
+        return call_native(interpreter, type.__call__, [cls, *args], kwargs)
     else:
         made = call_native(interpreter, cls.__new__, [cls, *args], kwargs)
     if cls not in type(made).__mro__:  # whatever its `__class__` or a metaclass says

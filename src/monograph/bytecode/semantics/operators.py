@@ -179,11 +179,7 @@ def compare(interpreter: ThreadState, symbol: str, left: Any, right: Any) -> Any
             if answer is not NotImplemented:
                 return answer if symbol == "==" else opposite(interpreter, answer)
         return call_native(interpreter, function, [left, right], {})
-    asks_right_first = (
-        other is not kind
-        and is_subtype(other, kind)
-        and lookup(other, reflected) is not lookup(object, reflected)
-    )
+    asks_right_first = other is not kind and is_subtype(other, kind)
     if asks_right_first:
         answer = _ask_comparison(interpreter, other, reflected, right, left)
         if answer is not NotImplemented:
