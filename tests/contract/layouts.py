@@ -579,3 +579,23 @@ def written_in_place_and_asked(x, y):
     made[0] = x[1]
     kept = (y * 1).mul_(x)
     return made * (2 if made.is_contiguous() else 3), kept * (2 if kept.is_contiguous() else 5)
+
+
+@probe("layout", lambda: (m(),), calls=MATRICES)
+class GradientInForward(nn.Module):
+    """The gradient of a product of matrices lies as they do."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch.func.grad(lambda t: self.inner(t).sin().sum())(x)
+
+
+@probe("layout", lambda: (m(), m(4, 4)), calls={"turned": lambda: (m(4, 3).T, m(4, 4).T)})
+def gradient_of_a_product(x, y):
+    """Of both."""
+    return torch.func.grad(lambda t: (t @ y).sin().sum())(x), torch.func.vjp(lambda t: x @ t, y)[1](
+        x @ y
+    )[0]

@@ -233,9 +233,24 @@ def _engine(original: Callable[..., Any]) -> Callable[..., Any]:
             raise refusal from None
         # What a transform gives is no inference tensor in any mode.
         recorder.answers_noted.note("inference_mode", recorder.origin())
+        _ask_for_layouts(recorder)
         return result
 
     return run
+
+
+_LAID_OUT: Final = frozenset({"addmm", "linear", "mm"})
+"""Operators whose gradients lie as their matrices do (`mm_mat1_grad` in PyTorch's engine)."""
+
+
+def _ask_for_layouts(recorder: Recorder) -> None:
+    """What the engine went through decides by layouts how gradients lie."""
+    for node in recorder.operations:
+        if isinstance(node.target, OpOverload) and OPERATORS.of(node.target).base_name in _LAID_OUT:
+            for each in node.all_input_nodes:
+                given = each.meta.get("val")
+                if isinstance(given, AbstractTensor) and given.tensor_type.rank == 2:
+                    recorder.layout_asked(given, "strides")
 
 
 def _backward_hooks(original: Callable[..., Any], none: Any) -> Callable[..., Any]:
