@@ -276,3 +276,31 @@ def values_read_where_errors_are_caught(x):
         return x * float(x.numpy()[0])
     except RuntimeError:
         return x + 1
+
+
+def _may_divide(divide):
+    """A module that catches a division by a number out of data that is zero."""
+
+    def forward(x):
+        try:
+            return x * divide(x.sum())
+        except ZeroDivisionError:
+            return x * 7
+
+    return forward
+
+
+for _name, _divide in {
+    "inverse": lambda total: 1 / total.item(),
+    "quotient": lambda total: 10 // total.int().item(),
+    "remainder": lambda total: 10 % total.int().item(),
+}.items():
+    _function = _may_divide(_divide)
+    _function.__name__ = f"{_name}_where_zero_is_caught"
+    probe("data", lambda: (torch.ones(4),), refused=("outside-read",))(_function)
+
+
+@probe("data", lambda: (torch.ones(4),), agrees={"other": lambda: (torch.full((4,), 3.0),)})
+def inverse_that_nobody_catches(x):
+    """Both raise alike."""
+    return x * (1 / x.sum().item())

@@ -22,7 +22,7 @@ from monograph.capture.queries.query_kinds import asking_again
 from monograph.diagnostics import problem, withdraw
 from monograph.host.dispatch import without_modes
 from monograph.host.trees import flatten, unflatten
-from monograph.integers import decide, ge, is_data_dependent, known, le
+from monograph.integers import decide, ge, is_data_dependent, known, le, relation_text
 from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
@@ -194,6 +194,19 @@ def _note_written(recorder: Recorder, tensor: AbstractTensor, origin: object) ->
         noted.note_tensor("overlaps_within", subject, origin)  # a leaf, beneath autograd
 
 
+def note_divisions(recorder: Recorder) -> None:
+    """Nobody catches what Python raises of a division by a number out of data that is zero.
+
+    Raises: outside-read.
+    """
+    for each in recorder.facts.assertions:
+        origin: Any = each.origin
+        is_divisor = relation_text(each.relation).endswith((" != 0", " != 0.0"))
+        if is_divisor and _are_tried(origin):
+            because = "whether a number out of data is zero"
+            raise problem("outside-read", at=origin, what="except", because=because)
+
+
 def note_written_late(recorder: Recorder, tensor: AbstractTensor) -> None:
     """A branch or a loop wrote to a copy, which what it was given holds afterwards only."""
     _note_written(recorder, tensor, recorder.origin())
@@ -228,6 +241,7 @@ def _are_tried(frames: Sequence[Frame]) -> bool:
 __all__ = [
     "before_elements",
     "before_write",
+    "note_divisions",
     "note_raising",
     "note_tried",
     "note_written_late",
