@@ -195,7 +195,7 @@ class _Kept:
         if kind in _SYMBOLIC:
             self.is_open |= isinstance(value.node, SymbolNode) and value.node.is_symbolic()
             return value
-        if kind is SymbolicText or isinstance(value, AbstractTensor):
+        if kind is SymbolicText or issubclass(type(value), AbstractTensor):
             self.is_open = True
             return value
         if kind not in {dict, list, tuple, torch.Size} or len(value) > _MOST:

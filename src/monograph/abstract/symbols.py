@@ -83,7 +83,7 @@ def to_sym(value: Any, facts: Facts | None = None) -> Any:
 
 def to_python(number: Any) -> Any:
     """The expression behind a symbolic number; anything else as it is."""
-    if isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool):
+    if issubclass(type(number), torch.SymInt | torch.SymFloat | torch.SymBool):
         node = number.node
         if isinstance(node, SymbolNode):
             return node.settled()

@@ -152,7 +152,7 @@ class Reach(Digests):
         if others and not self._are_classes_written:
             self._are_classes_written = True
             self._classes.clear()
-            for cls in [each for each in self._kept if isinstance(each, type)]:
+            for cls in [each for each in self._kept if issubclass(type(each), type)]:
                 self._class(cls, by)
         if "__class__" in plan.names:
             named = map(frame.f_globals.get, plan.names)

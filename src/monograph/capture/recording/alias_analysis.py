@@ -184,7 +184,7 @@ class AliasAnalysis:
 
     def is_aliased(self, value: Any) -> bool:
         """Whether an object may be one with another."""
-        if isinstance(value, AbstractTensor):
+        if issubclass(type(value), AbstractTensor):
             return id(value.storage_root) in self._storages
         return id(value) in self._objects
 

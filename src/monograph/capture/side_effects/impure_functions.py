@@ -341,6 +341,10 @@ _CACHE: Final = opcode.opmap["CACHE"]
 _POP: Final = opcode.opmap["POP_TOP"]
 
 
+_OF_PYTHON: Final = frozenset(BOUND_TO_C | {FunctionType, type(object.__hash__)})
+"""Kinds of functions that may be asked for their name: no code of the user's answers."""
+
+
 def find_outside(
     function: Any, args: Sequence[Any], is_made: Callable[[Any], bool] | None = None
 ) -> Read | Switch | None:
@@ -354,17 +358,20 @@ def find_outside(
         return found
     if type(function) is FunctionType and function.__name__ == "manual_seed":
         return Switch("torch.manual_seed")  # libraries wrap PyTorch's
-    if function is builtins.hash or getattr(function, "__name__", "") == "__hash__":
+    if function is builtins.hash or (
+        type(function) in _OF_PYTHON and function.__name__ == "__hash__"
+    ):
         hashed = args or (getattr(function, "__self__", None),)
         is_objects = getattr(function, "__objclass__", None) is object
         return Read("hash", _IDENTITY) if is_objects or is_hashed_by_identity(hashed[0]) else None
     if function is weakref.ref or function is weakref.proxy:
         is_kept = is_made is None or isinstance(args[0], torch.Tensor) or is_made(args[0])
         return WEAK if is_kept else None
-    if isinstance(function, FOREIGN_FUNCTION):
+    if issubclass(type(function), FOREIGN_FUNCTION):
         return Read(getattr(function, "__name__", "a function of ctypes"), _FOREIGN, _OPERATOR)
-    if isinstance(function, type):
-        return WEAK if function in _WEAKLY_MADE else find_finalizer(function)
+    if issubclass(type(function), type):
+        cls: Any = function
+        return WEAK if cls in _WEAKLY_MADE else find_finalizer(cls)
     if type(function) in BOUND_TO_C:
         bound: Any = function
         return _of_owner(bound.__self__, bound.__name__, is_made)

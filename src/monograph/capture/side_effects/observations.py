@@ -77,4 +77,4 @@ def is_plain(value: Any) -> bool:
         return True
     if kind is list or kind is tuple:
         return 0 < len(value) <= _LONGEST and all(type(each) in _PLAIN for each in value)
-    return isinstance(value, enum.Enum)
+    return issubclass(type(value), enum.Enum)

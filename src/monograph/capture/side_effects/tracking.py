@@ -225,7 +225,7 @@ class Effects:
             kind, old = "contents", content_of(owner)
             if old is None:
                 return
-        elif kind == "attribute" and isinstance(owner, Module):
+        elif kind == "attribute" and issubclass(type(owner), Module):
             old = _value(owner, name)  # it may stand in a table
         where = kind, owner, "" if in_content else name, old, gc.is_tracked(owner)
         function = None if frame is None else frame.function
@@ -365,24 +365,24 @@ def chain_of(frame: InterpreterFrame | None) -> Chain:
 
 def _value(owner: Any, name: str) -> Any:
     """What is stored under a name in this very object, whatever its class would compute."""
-    if isinstance(owner, CellType):
+    if issubclass(type(owner), CellType):
         try:
             return owner.cell_contents
         except ValueError:
             return MISSING
-    if isinstance(owner, ContextVar):
+    if issubclass(type(owner), ContextVar):
         return owner.get(MISSING)
     if name == "__class__" and type(owner) is not dict:
         return type(owner)
-    if isinstance(owner, Module):
+    if issubclass(type(owner), Module):
         return _names_of(owner, name).get(name, MISSING)
-    if isinstance(owner, type) and name in OF_CLASSES:
+    if issubclass(type(owner), type) and name in OF_CLASSES:
         return getattr(owner, name)
-    if not (isinstance(owner, dict) or type(owner).__dictoffset__):
+    if not (issubclass(type(owner), dict) or type(owner).__dictoffset__):
         return getattr(owner, name, MISSING)
     names = owner if type(owner) is dict else attributes_of(owner)  # of a subclass, attributes
     value = names.get(name, MISSING)
-    if value is MISSING and type(owner) is not dict and not isinstance(owner, type):
+    if value is MISSING and type(owner) is not dict and not issubclass(type(owner), type):
         places = (vars(cls)[name] for cls in type(owner).__mro__ if name in vars(cls))
         place = next(places, None)
         if isinstance(place, GetSetDescriptorType | MemberDescriptorType):
@@ -390,7 +390,7 @@ def _value(owner: Any, name: str) -> Any:
     return value
 
 
-def _names_of(module: Module, name: str) -> dict[str, Any]:
+def _names_of(module: Any, name: str) -> dict[str, Any]:
     """Where a module keeps an attribute: in a table, or itself."""
     own = vars(module)
     tables = (own.get(kind, {}) for kind in _TABLES)
@@ -401,12 +401,12 @@ _TABLES: Final = ("_parameters", "_buffers", "_modules")
 
 
 def _write(owner: Any, name: str, value: Any) -> None:
-    if isinstance(owner, CellType):
+    if issubclass(type(owner), CellType):
         _fill(owner, value)
-    elif isinstance(owner, ContextVar):
+    elif issubclass(type(owner), ContextVar):
         if value is not MISSING:  # otherwise it ends with the context that it was set in
             owner.set(value)
-    elif (isinstance(owner, Module) and name != "__class__") or type(owner) is dict:
+    elif (issubclass(type(owner), Module) and name != "__class__") or type(owner) is dict:
         table = _names_of(owner, name) if isinstance(owner, Module) else owner
         if value is MISSING:
             table.pop(name, None)

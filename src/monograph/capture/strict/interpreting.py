@@ -366,7 +366,7 @@ class Strict(Hooks):
             value = as_told(owner, name, value, frame.code.co_filename)
         if type(value) in _NO_NEWS:
             return value
-        if isinstance(owner, _HOLD_OUTSIDE) or id(owner) in self._reads.objects:
+        if issubclass(type(owner), _HOLD_OUTSIDE) or id(owner) in self._reads.objects:
             self._read(frame, "attribute", id(owner), name, value, owner)
         return value
 
@@ -392,7 +392,7 @@ class Strict(Hooks):
 
     def _met(self, frame: InterpreterFrame, kind: str, name: str, value: Any, owner: Any) -> None:
         """Code comes to an object from outside. Raises: write-outlives-call, of iterators."""
-        if isinstance(value, type) or self._effects.covers(value) or is_terminal(value):
+        if issubclass(type(value), type) or self._effects.covers(value) or is_terminal(value):
             return
         called = name if owner is None else self._called(owner, name)
         if hasattr(type(value), "__next__"):
@@ -412,11 +412,11 @@ class Strict(Hooks):
 
     def _called(self, owner: Any, name: str) -> str:
         """How code calls an attribute: `self.head.scale`, `Config.width`."""
-        if isinstance(owner, torch.nn.Module):
+        if issubclass(type(owner), torch.nn.Module):
             path = self.scopes.paths.get(id(owner))
             if path is not None:
                 return ".".join(filter(None, ("self", path, name)))
-        kind: Any = owner if isinstance(owner, type) else type(owner)
+        kind: Any = owner if issubclass(type(owner), type) else type(owner)
         return f"{kind.__name__}.{name}"
 
     def compared(self, frame: InterpreterFrame, left: Any, right: Any) -> Any:
@@ -523,10 +523,10 @@ class Strict(Hooks):
         if kind == "hidden":
             self._iterators.resumed(owner, frame)
             return
-        if isinstance(owner, torch.Tensor):
-            if not isinstance(owner, AbstractTensor) and key == "__class__":
+        if issubclass(type(owner), torch.Tensor):
+            if not issubclass(type(owner), AbstractTensor) and key == "__class__":
                 self._effects.written(kind, owner, key, type(owner), frame)
-            if not isinstance(owner, AbstractTensor) or key in _OF_TENSORS:
+            if not issubclass(type(owner), AbstractTensor) or key in _OF_TENSORS:
                 return
             check_own(key)
             self._recorder.aliases.check_write(owner, key)

@@ -58,7 +58,7 @@ for _ufunc in UFUNCS:
 @replaces(builtins.len)
 def length(of: Any, /) -> Any:
     """`len(t)` is the first size of a tensor."""
-    if (isinstance(of, AbstractTensor) or type(of) is AbstractArray) and len(of.shape):
+    if (issubclass(type(of), AbstractTensor) or type(of) is AbstractArray) and len(of.shape):
         return of.shape[0]
     if type(of) is SymbolicRange:
         return of.length()
@@ -70,9 +70,9 @@ def integer(*args: Any, **kwargs: Any) -> Any:
     """`int(n)` of a symbolic number or of a tensor's only element, towards zero."""
     if len(args) == 1 and not kwargs:
         value = _element(args[0])
-        if isinstance(value, torch.SymInt):
+        if issubclass(type(value), torch.SymInt):
             return value
-        if isinstance(value, torch.SymFloat):
+        if issubclass(type(value), torch.SymFloat):
             return torch.sym_int(value)
         return int(value)
     return int(*args, **kwargs)
@@ -83,7 +83,7 @@ def floating(*args: Any) -> Any:
     """`float(n)` of a symbolic number or of a tensor's only element."""
     if len(args) == 1:
         value = _element(args[0])
-        if isinstance(value, torch.SymInt | torch.SymFloat):
+        if issubclass(type(value), torch.SymInt | torch.SymFloat):
             return torch.sym_float(value)
         return float(value)
     return float(*args)
@@ -92,7 +92,7 @@ def floating(*args: Any) -> Any:
 def _element(value: Any) -> Any:
     """The number in a tensor or array of one element; anything else as it is."""
     value = value.tensor if type(value) is AbstractArray else value
-    if isinstance(value, AbstractTensor) and not value.is_complex():
+    if issubclass(type(value), AbstractTensor) and not value.is_complex():
         return (value.to(torch.uint8) if value.dtype == torch.bool else value).item()
     return value
 
@@ -101,7 +101,7 @@ def _element(value: Any) -> Any:
 def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
     """`pow(2, n, 7)`, of which Python asks the first number alone."""
     numbers: list[Any] = [base, exponent, modulus]
-    if modulus is not None and not isinstance(base, _SYMBOLIC):
+    if modulus is not None and not issubclass(type(base), _SYMBOLIC):
         numbers[1:] = map(plain, numbers[1:])
     return pow(*numbers)
 
@@ -110,10 +110,10 @@ def of_plain_number(method: Any, args: list[Any]) -> Callable[..., Any] | None:
     """`(3).__lt__(n)`, `int.__lt__(3, n)`: what it does with the number that n stands for."""
     bound = [method.__self__, *args] if hasattr(method, "__self__") else [*args]
     name = method.__name__
-    is_plain = len(bound) == 2 and isinstance(bound[0], int | float)
-    if not is_plain or name not in SWAPPED or not isinstance(bound[1], _SYMBOLIC):
+    is_plain = len(bound) == 2 and issubclass(type(bound[0]), int | float)
+    if not is_plain or name not in SWAPPED or not issubclass(type(bound[1]), _SYMBOLIC):
         return None
-    if isinstance(bound[0], int) and isinstance(bound[1], torch.SymFloat):
+    if issubclass(type(bound[0]), int) and issubclass(type(bound[1]), torch.SymFloat):
         return None  # NotImplemented, as ints say of floats
     return lambda *_: getattr(bound[1], SWAPPED[name])(bound[0])
 
@@ -138,8 +138,8 @@ def compares_tensors(callee: Any, args: list[Any]) -> bool:
     """Whether this is `max` or `min` of tensors, which are compared one by one."""
     if callee is not builtins.max and callee is not builtins.min:
         return False
-    given = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
-    return any(isinstance(each, torch.Tensor) for each in given)
+    given = args[0] if len(args) == 1 and issubclass(type(args[0]), list | tuple) else args
+    return any(issubclass(type(each), torch.Tensor) for each in given)
 
 
 def _listed(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -151,11 +151,11 @@ def _integers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None
     """The numbers to choose from, if all are integers and one at least is symbolic."""
     if kwargs:
         return None
-    given = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+    given = args[0] if len(args) == 1 and issubclass(type(args[0]), list | tuple) else args
     numbers: list[Any] = list(given)
-    if not any(isinstance(number, torch.SymInt) for number in numbers):
+    if not any(issubclass(type(number), torch.SymInt) for number in numbers):
         return None
-    plain = all(type(number) is int or isinstance(number, torch.SymInt) for number in numbers)
+    plain = all(type(number) is int or issubclass(type(number), torch.SymInt) for number in numbers)
     return numbers if plain else None
 
 
@@ -169,14 +169,14 @@ def _fold(function: Callable[[Any, Any], Any], numbers: Iterable[Any]) -> Any:
 @replaces(math.sqrt)
 def square_root(number: Any, /) -> Any:
     """`math.sqrt(n)`, which would fix `n`."""
-    return torch.sym_sqrt(number) if isinstance(number, _SYMBOLIC) else math.sqrt(number)
+    return torch.sym_sqrt(number) if issubclass(type(number), _SYMBOLIC) else math.sqrt(number)
 
 
 def _of_floats(name: str, function: Callable[..., float], is_defined: Any) -> None:
     @replaces(function)
     def computed(number: Any, /, *more: Any) -> Any:
         """A function of `math`, of a size: the program computes it, where it is defined."""
-        if more or not isinstance(number, _SYMBOLIC):
+        if more or not issubclass(type(number), _SYMBOLIC):
             return function(number, *more)
         if not is_defined(number):
             return function(0)  # raises what it does
@@ -192,7 +192,7 @@ for _name in ("cos", "sin", "tanh", "atan"):
 
 def equal(one: Any, other: Any, /) -> Any:
     """`torch.equal(a, b)`, which C++ would answer with a plain truth."""
-    if not isinstance(one, AbstractTensor) or not isinstance(other, AbstractTensor):
+    if not issubclass(type(one), AbstractTensor) or not issubclass(type(other), AbstractTensor):
         return torch.equal(one, other)
     if one.dtype != other.dtype or one.shape != other.shape:
         return torch.equal(one, other)
@@ -201,7 +201,7 @@ def equal(one: Any, other: Any, /) -> Any:
 
 def allclose(one: Any, other: Any, /, *more: Any, **options: Any) -> Any:
     """`torch.allclose(a, b)`, likewise."""
-    if not isinstance(one, AbstractTensor) or not isinstance(other, AbstractTensor):
+    if not issubclass(type(one), AbstractTensor) or not issubclass(type(other), AbstractTensor):
         return torch.allclose(one, other, *more, **options)
     return torch.isclose(one, other, *more, **options).all().item() != 0
 

@@ -58,9 +58,9 @@ def _same(one: Any, other: Any) -> Any:
 
 
 def _is_number(item: Any) -> bool:
-    if isinstance(item, AbstractTensor):
+    if issubclass(type(item), AbstractTensor):
         return item.tensor_type.numel() == 1
-    return isinstance(item, int | float | torch.SymInt | torch.SymFloat)
+    return issubclass(type(item), int | float | torch.SymInt | torch.SymFloat)
 
 
 __all__ = ["alike"]

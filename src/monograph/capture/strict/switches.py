@@ -64,12 +64,12 @@ class Switches:
         """`owner[key]` where only the run tells the key; NotImplemented: as Python has it."""
         kind = type(owner)
         get = getattr(kind, "__getitem__", None)
-        is_tensor = isinstance(key, AbstractTensor)
+        is_tensor = issubclass(type(key), AbstractTensor)
         if kind is list or kind is tuple or get in _LISTS:
-            if isinstance(key, torch.SymBool) or (is_tensor and key.dtype == torch.bool):
+            if issubclass(type(key), torch.SymBool) or (is_tensor and key.dtype == torch.bool):
                 is_pair = len(owner) == 2 and self._can_fork(key)
                 return self._either(key, key, owner[1], owner[0]) if is_pair else NotImplemented
-            if isinstance(key, SymbolicText):
+            if issubclass(type(key), SymbolicText):
                 return NotImplemented
             count = len(owner)
             return self._chosen(key, range(-count, count), owner.__getitem__)
@@ -85,7 +85,7 @@ class Switches:
         if callee is not getattr or len(args) != 2 or type(args[1]) is not SymbolicText:
             return None
         owner, name = args
-        names = dir(owner) if isinstance(owner, torch.nn.Module) else ()
+        names = dir(owner) if issubclass(type(owner), torch.nn.Module) else ()
 
         def read(name: str) -> Any:
             return get_attribute(self._interpreter, owner, name) if name in names else _MISSING

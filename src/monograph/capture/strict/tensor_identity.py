@@ -30,7 +30,7 @@ def are_one(left: Any, right: Any) -> Any:
     left, right = _represented(left, right), _represented(right, left)
     if left is right:
         return True
-    if not isinstance(left, AbstractTensor) or not isinstance(right, AbstractTensor):
+    if not issubclass(type(left), AbstractTensor) or not issubclass(type(right), AbstractTensor):
         return NotImplemented
     if left.node is None or right.node is None:
         return NotImplemented
@@ -53,7 +53,7 @@ def are_one(left: Any, right: Any) -> Any:
 def _represented(value: Any, other: Any) -> Any:
     """The abstract tensor for a real one, which lists and variables hold beside modules."""
     writer: Any = getattr(getattr(other, "recorder", None), "writer", None)
-    if writer is None or not isinstance(other, AbstractTensor):
+    if writer is None or not issubclass(type(other), AbstractTensor):
         return value
     return writer.represented(value)
 

@@ -44,7 +44,7 @@ def type_of(*args: Any, **kwargs: Any) -> Any:
         (value,) = args
         if type(value) in _STANDS_FOR:
             return _STANDS_FOR[type(value)]
-        if isinstance(value, AbstractTensor):
+        if issubclass(type(value), AbstractTensor):
             return class_of(value)
         if type(value) in {ChosenObject, AbstractArray}:
             return value.__class__

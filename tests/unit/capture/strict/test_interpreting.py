@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 
+import monograph
 from monograph import Dim, export, save
 from monograph.diagnostics import DataDependentError, MonographError, SideEffectError
 
@@ -451,3 +452,47 @@ def test_a_cached_function_keeps_nothing_of_a_capture() -> None:
     assert table.cache_info().currsize == 0
     x = torch.randn(2, 3)
     torch.testing.assert_close(program.module()(x), module(x))
+
+
+class AsksOnlyWhatCodeAsks(torch.nn.Module):
+    """Counts what an object is asked for, on a side, in rounds, and as a handler."""
+
+    def forward(self, x):
+        asked = []
+
+        class Told:
+            k = 1
+
+            def __getattribute__(self, name):
+                asked.append(name)
+                return object.__getattribute__(self, name)
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                """Leave it."""
+
+            def __call__(self, given):
+                return given
+
+        told = Told()
+        told.k = told.k + 1
+        with told:
+            held = [told, {"a": told}]
+        if x.sum() > 0:
+            told.z = 1
+            x = x + 1
+        else:
+            told.z = 2
+        held.append(told(told))
+        return x * told.z + len(asked)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_objects_are_asked_for_what_code_asks_alone(sign):
+    """No bookkeeping asks them for their class."""
+    model = AsksOnlyWhatCodeAsks()
+    program = monograph.export(model, (sign * torch.ones(3),)).module()
+    for x in (torch.ones(3), -torch.ones(3)):
+        assert torch.equal(program(x), model(x))

@@ -157,16 +157,16 @@ def truth_value(value: Any) -> Any:
 def _condition(recorder: Recorder, value: Any, *, on_sizes: bool) -> Any:
     """What decides at run time: a tensor of one element, a relation; None where that is known."""
     value = value.tensor if type(value) is AbstractArray else value
-    if isinstance(value, AbstractTensor):
+    if issubclass(type(value), AbstractTensor):
         if value.recorder is not recorder or known_value(recorder, value) is not None:
             return None
         if value.tensor_type.numel() != 1 or state_value(recorder, value) is not None:
             return None
         return value
-    condition = to_python(value)
-    if isinstance(condition, Expr):
+    condition: Any = to_python(value)
+    if issubclass(type(condition), Expr):
         condition = ne(condition, 0)
-    if not isinstance(condition, Relation):
+    if not issubclass(type(condition), Relation):
         return None
     if recorder.facts.prove(condition) is not None:
         return None

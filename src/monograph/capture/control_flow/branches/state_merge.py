@@ -253,11 +253,11 @@ def is_same(left: Any, right: Any) -> bool:
 def kind_of_number(value: Any) -> type | None:
     """int, float or bool of a number, symbolic or not; None of anything else."""
     number = to_python(value)
-    if isinstance(number, Relation):
+    if issubclass(type(number), Relation):
         return bool
-    if isinstance(number, Real):
+    if issubclass(type(number), Real):
         return float
-    if isinstance(number, Expr):
+    if issubclass(type(number), Expr):
         return int
     return type(number) if type(number) in (bool, int, float) else None
 

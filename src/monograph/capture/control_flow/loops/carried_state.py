@@ -301,7 +301,7 @@ def _is_one(leaves: dict[Path, _Leaf], path: Path, other: Path) -> bool:
 
 
 def _is_carriable(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) or kind_of_number(value) is not None
+    return issubclass(type(value), torch.Tensor) or kind_of_number(value) is not None
 
 
 def _leaves(values: Sequence[Any], names: Sequence[str]) -> Iterator[_Leaf]:
