@@ -1,7 +1,4 @@
-"""State in memory that others see as well: arrays, objects of ctypes, mapped memory, memoryviews.
-
-That a memoryview was released can be seen and not be undone.
-"""
+"""State in memory that others see as well: arrays, objects of ctypes, mapped memory."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from monograph.capture.hidden_state.container_contents import attributes_of, same_content
-from monograph.capture.hidden_state.native_state import same_native, write_native
-from monograph.capture.hidden_state.readings import Reading, stay
+from monograph.capture.hidden_state.native_state import write_native
+from monograph.capture.hidden_state.readings import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,8 +69,11 @@ def _write_mapped(mapped: mmap.mmap, content: tuple[bytes, int] | None) -> None:
         mapped.seek(content[1])
 
 
-def _looked_into(view: memoryview) -> tuple[Any, ...]:
-    """What a memoryview looks into, which it does not say once it is released."""
+def looked_into(view: memoryview) -> tuple[Any, ...]:
+    """What a memoryview looks into, which it does not say once it is released.
+
+    Who keeps the view keeps the length of what it looks into.
+    """
     try:
         return (view.obj,)
     except ValueError:
@@ -134,8 +134,6 @@ def _same_text(one: Any, other: Any) -> bool:
     return repr(one) == repr(other)
 
 
-VIEW: Final = Reading(_looked_into, stay, same_native, iter)
-"""Of a memoryview: what it looks into."""
 READINGS: Final[tuple[tuple[Any, Reading], ...]] = (
     (np.ndarray, Reading(_read_array, _write_array, _same_arrays, _in_array)),
     (
@@ -158,6 +156,5 @@ READINGS: Final[tuple[tuple[Any, Reading], ...]] = (
         ),
     ),
     (mmap.mmap, Reading(_read_mapped, _write_mapped)),
-    (memoryview, VIEW),
 )
 """Classes, and how to read what their objects keep to themselves."""

@@ -18,7 +18,7 @@ import torch
 
 from monograph.capture.hidden_state import memory_objects, python_objects
 from monograph.capture.hidden_state.container_contents import CONTAINERS, attributes_of, content_of
-from monograph.capture.hidden_state.memory_objects import C_DATA, VIEW
+from monograph.capture.hidden_state.memory_objects import C_DATA, looked_into
 from monograph.capture.hidden_state.native_state import (
     BOUND_TO_C,
     FOREIGN_FUNCTION,
@@ -98,9 +98,7 @@ def written_by_native_code(values: Iterable[Any]) -> Iterator[tuple[str, Any, An
         elif kind is functools.partial:
             yield from written_by_native_code((value.func, *value.args, *value.keywords.values()))
         elif kind is memoryview:
-            view = HiddenState(VIEW, VIEW.read(value))
-            yield "hidden", value, view
-            yield from written_by_native_code(view.leads_to())
+            yield from written_by_native_code(looked_into(value))
         elif kind is ContextVar:
             yield "context", value, None
         elif issubclass(kind, CONTAINERS):

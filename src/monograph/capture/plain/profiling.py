@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from inspect import CO_OPTIMIZED
 from types import CodeType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, shown_to_tracers
@@ -158,7 +158,7 @@ class Plain:
         """Whose plans these are; kept, so that no other takes over an identity."""
         self.beside: list[Reach] = []
         """Who else is told of the functions that begin."""
-        self.refuse: Callable[[MonographError], None] = _raised
+        self.refuse: Callable[[MonographError], None] = raised
         """What becomes of a refusal that user code could go on after."""
 
     def __enter__(self) -> Self:
@@ -418,7 +418,7 @@ class Plain:
             if is_users(code.co_filename) and code.co_name != "__hash__":
                 self._judge(_ANY_HASH, frame, {})
         else:
-            found = find_outside(function, (), self._effects.made)
+            found = find_outside(function, (), is_new=self._effects.made)
             if found is not None and not self._seeded.draws_in(function, frame):
                 self._judge(found, frame, {})
 
@@ -466,7 +466,7 @@ class Plain:
         if is_compared(found, at):
             return
         if not is_own_business(found, caller.f_code.co_filename):
-            (_raised if found.must_not_run else self.refuse)(refusal(found, at))
+            (raised if found.must_not_run else self.refuse)(refusal(found, at))
         elif isinstance(found, Read) and found.of_environment:
             name = f"os.environ {variables.get('key', '')}".rstrip()
             self._observed.assumptions.append(Assumption("environment", name, None, at[:1]))
@@ -497,7 +497,8 @@ def _is_generated(frame: FrameType) -> bool:
     return name.startswith("namedtuple_") or name.partition(".")[0] in {"monograph", "torch"}
 
 
-def _raised(error: MonographError) -> None:
+def raised(error: MonographError, *_: Any) -> NoReturn:
+    """What becomes of a refusal where nobody goes on after it. Raises: itself."""
     raise error
 
 

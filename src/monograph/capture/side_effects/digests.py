@@ -40,6 +40,7 @@ from monograph.capture.hidden_state.container_contents import (
     content_of,
     parts_of,
 )
+from monograph.capture.hidden_state.memory_objects import looked_into
 from monograph.capture.hidden_state.native_state import (
     BOUND_TO_C,
     CACHED,
@@ -118,6 +119,9 @@ class Digests:
         while waiting:
             each = waiting.pop()
             kind = type(each)
+            if kind is memoryview:
+                waiting += looked_into(each)
+                continue
             if kind in LEAVES and (
                 kind is not FunctionType or not is_users(each.__code__.co_filename)
             ):

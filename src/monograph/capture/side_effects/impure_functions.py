@@ -341,17 +341,20 @@ _CACHE: Final = opcode.opmap["CACHE"]
 _POP: Final = opcode.opmap["POP_TOP"]
 
 
-_OF_PYTHON: Final = frozenset(BOUND_TO_C | {FunctionType, type(object.__hash__)})
+_OF_PYTHON: Final = BOUND_TO_C | {FunctionType, MethodType, type(object.__hash__)}
 """Kinds of functions that may be asked for their name: no code of the user's answers."""
 
 
 def find_outside(
-    function: Any, args: Sequence[Any], is_made: Callable[[Any], bool] | None = None
+    function: Any,
+    args: Sequence[Any],
+    is_made: Callable[[Any], bool] | None = None,
+    is_new: Callable[[Any], bool] | None = None,
 ) -> Read | Switch | None:
     """What a call of this function reads or switches that is not the model's, if anything.
 
     A method written in Python is given as its function, with the object first among `args`.
-    `is_made` tells whether the run made an object.
+    `is_made` tells whether the run made an object, `is_new` whether the region did that it is in.
     """
     found = _FUNCTIONS.get(id(function))
     if found is not None:
@@ -374,7 +377,7 @@ def find_outside(
         return WEAK if cls in _WEAKLY_MADE else find_finalizer(cls)
     if type(function) in BOUND_TO_C:
         bound: Any = function
-        return _of_owner(bound.__self__, bound.__name__, is_made)
+        return _of_owner(bound.__self__, bound.__name__, is_new)
     if args and type(args[0]) in OWNERS:
         owner, name = args[0], getattr(function, "__name__", "")
         return _of_owner(owner, name) if getattr(type(owner), name, None) is function else None
@@ -461,11 +464,11 @@ _RESEEDING: Final = random.Random.seed.__code__
 
 
 def _of_owner(
-    owner: Any, name: str, is_made: Callable[[Any], bool] | None = None
+    owner: Any, name: str, is_new: Callable[[Any], bool] | None = None
 ) -> Read | Switch | None:
     """What a method reads or switches, by the object it is bound to."""
     if issubclass(type(owner), memoryview) and name == "release":
-        return None if is_made is not None and is_made(owner) else Switch(_RELEASE)
+        return None if is_new is not None and is_new(owner) else Switch(_RELEASE)
     if name == "from_address" and issubclass(type(owner), type) and issubclass(owner, _C_DATA):
         return Read(f"{owner.__name__}.from_address", _ADDRESS)
     if isinstance(owner, random.Random):

@@ -197,7 +197,10 @@ class Effects:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Put back what was there before, and is different now."""
+        """Put back what was there before, and is different now, and let go of all of it.
+
+        What a program is made of outlives the run, and leads here.
+        """
         lasting = self.lasting()
         for place in reversed(lasting):
             place.put_back()
@@ -207,6 +210,9 @@ class Effects:
                 place.put_back()
         self._collections.__exit__(None, None, None)
         self._made = None
+        self._places.clear()
+        self.kept.clear()
+        self.returned = []
 
     def written(
         self, kind: str, owner: Any, key: Any, old: Any, frame: InterpreterFrame | None

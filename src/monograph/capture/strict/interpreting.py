@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import FunctionType, MethodType, MethodWrapperType, ModuleType, WrapperDescriptorType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 
@@ -44,7 +44,7 @@ from monograph.capture.inputs.input_mutation import are_given, identity_refusal,
 from monograph.capture.internal_errors import is_written_by_user, no_mistake, refusal_of
 from monograph.capture.plain.callbacks import Callbacks
 from monograph.capture.plain.debuggers import aside
-from monograph.capture.plain.profiling import Plain
+from monograph.capture.plain.profiling import Plain, raised
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.digests import DigestsOfReads, is_terminal
 from monograph.capture.side_effects.impure_functions import (
@@ -163,9 +163,9 @@ class Strict(Hooks):
         self._harmless: dict[int, Any] = {}
         """C functions that read nothing from outside whatever they are given, by identity."""
         self._assumed: dict[tuple[int, str], Assumption] = {}
-        self.refuse: Callable[[MonographError], None] = _raised
+        self.refuse: Callable[[MonographError], None] = raised
         """What becomes of a refusal that user code could go on after."""
-        self.go_past: Callable[[MonographError, Any], bool] = _raised
+        self.go_past: Callable[[MonographError, Any], bool] = raised
         """The way to go at a condition on data where neither can be recorded beside the other."""
 
     def __enter__(self) -> Self:
@@ -307,7 +307,7 @@ class Strict(Hooks):
     ) -> Callable[..., Any] | None:
         if type(callee) is CACHED:
             return partial(self._cached, callee)
-        found = find_outside(callee, args, self._effects.made)
+        found = find_outside(callee, args, self._effects.made, self._is_new)
         if found is None:
             if type(callee) in BOUND_TO_C and is_known_for_good(callee):
                 self._harmless[id(callee)] = callee
@@ -316,8 +316,11 @@ class Strict(Hooks):
             return None
         if not self._is_harmless(found, frame, args):
             refused = refusal(found, self.scopes.user_frames(sys._getframe()))
-            (_raised if found.must_not_run else self.refuse)(refused)
+            (raised if found.must_not_run else self.refuse)(refused)
         return None if id(callee) in self._interpreter.polyfills else callee
+
+    def _is_new(self, value: Any) -> bool:
+        return all(run.made(value) for run in (self._effects, *self._parts))
 
     def _cached(self, callee: Any, *args: Any, **kwargs: Any) -> Any:
         """A call of what `lru_cache` made. Raises: branch-side-effect."""
@@ -594,7 +597,3 @@ class Strict(Hooks):
             for o, r in zip(lasting, roots, strict=True)
         )
         return [*named, *cached]
-
-
-def _raised(error: MonographError, *_: Any) -> NoReturn:
-    raise error

@@ -419,7 +419,8 @@ _TOLD_OF_GRADIENTS: Final = frozenset({"_linear_cross_entropy_batch_chunked"})
 
 def note_implied(recorder: Recorder) -> None:
     """Note what the operators of a finished run depend on."""
-    note_divisions(recorder)
+    if recorder.facts.assertions:
+        note_divisions(recorder)
     collective, noted = bool(recorder.unawaited), recorder.answers_noted.answers
     for node in recorder.operations:
         target = node.target
