@@ -88,6 +88,12 @@ class LocalOfAClass(threading.local):
         self.n = 1
 
 
+class Counts:
+    """An object of Python's."""
+
+    n = 1
+
+
 def closed(view):
     """Whether a memoryview was let go."""
     try:
@@ -117,6 +123,12 @@ KINDS = [
     Kind("arguments of an exception", lambda: ValueError(1), more_arguments, lambda e: len(e.args)),
     Kind("number of an error", lambda: OSError(1, "a"), add_to("errno"), lambda e: e.errno),
     Kind("value of an exception", lambda: StopIteration(1), add_to("value"), lambda e: e.value),
+    Kind(
+        "attribute by a call of C",
+        lambda: types.SimpleNamespace(n=1),
+        lambda o: operator.call(setattr, o, "n", o.n + 1),
+        lambda o: o.n,
+    ),
     Kind(
         "notes of an exception",
         ValueError,
@@ -158,10 +170,16 @@ KINDS = [
     Kind(
         "decoder",
         codecs.getincrementaldecoder("utf-8"),
-        lambda d: d.decode(b"\xe2"),
+        lambda d: setattr(d, "buffer", d.buffer + b"a"),
         lambda d: len(d.buffer) + 1,
     ),
     Kind("namespace", lambda: types.SimpleNamespace(n=1), add_to("n"), lambda o: o.n),
+    Kind(
+        "attribute of a class",
+        lambda: Counts(),
+        lambda o: operator.call(setattr, o, "n", 5),
+        lambda o: o.n,
+    ),
     Kind("attribute of a function", annotated, add_to("n"), lambda f: f.n),
     Kind(
         "defaults",
@@ -217,6 +235,16 @@ class InRounds(OnASide):
         return x * self.kind.tell(one)
 
 
+class InRoundsOverASize(OnASide):
+    """One is made, and changed in rounds over a size."""
+
+    def forward(self, x):
+        one = self.kind.make()
+        for _ in range(x.shape[0]):
+            self.kind.change(one)
+        return x * self.kind.tell(one)
+
+
 class OnASideFromOutside(OnASide):
     """One from outside is changed on a side."""
 
@@ -239,7 +267,9 @@ class MadeOnASide(OnASide):
 
 
 @pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
-@pytest.mark.parametrize("form", [OnASide, InRounds, OnASideFromOutside, MadeOnASide])
+@pytest.mark.parametrize(
+    "form", [OnASide, InRounds, InRoundsOverASize, OnASideFromOutside, MadeOnASide]
+)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.name)
 def test_as_in_eager_code_or_refused(kind, form, strict):
     """Whichever side the example takes."""
@@ -248,7 +278,8 @@ def test_as_in_eager_code_or_refused(kind, form, strict):
         held = told(kind, HELD["one"])
         module = form(kind)
         try:
-            program = monograph.export(module, (example,), strict=strict)
+            shapes = ({0: monograph.Dim.AUTO},) if form is InRoundsOverASize else None
+            program = monograph.export(module, (example,), dynamic_shapes=shapes, strict=strict)
         except monograph.BugError:
             raise
         except monograph.MonographError:

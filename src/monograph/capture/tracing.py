@@ -46,6 +46,7 @@ from monograph.capture.side_effects.module_state import ModuleState
 from monograph.capture.side_effects.observations import Assumption, Observations
 from monograph.capture.side_effects.persistent_writes import is_filled_once
 from monograph.capture.strict.interpreting import Strict
+from monograph.capture.torch_overrides.caught_errors import note_divisions
 from monograph.capture.torch_overrides.guarded_queries import note_implied
 from monograph.capture.torch_overrides.inference_mode import inference_results
 from monograph.capture.torch_overrides.mode_queries import only_sets_flags
@@ -157,6 +158,8 @@ class Trace:
         if self.recorder.scopes.sets_inference:
             inference = inference_results(self.recorder, outputs.leaves)
         drop_unused(self.recorder, self.calls.kept)
+        if self.recorder.facts.assertions:
+            note_divisions(self.recorder)
         note_implied(self.recorder)
         self.captured = Capture(
             self.inputs,

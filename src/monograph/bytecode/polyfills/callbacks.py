@@ -39,6 +39,14 @@ if TYPE_CHECKING:
 _missing: Any = object()
 
 
+@polyfill(operator.call)
+def call_of(interpreter: ThreadState, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call the first argument."""
+    if args:
+        return call(interpreter, args[0], args[1:], kwargs)
+    return call_native(interpreter, operator.call, args, kwargs)
+
+
 @polyfill(all, takes=(1,))
 def all_of(interpreter: ThreadState, values: Any) -> Any:
     """Whether every value is true."""

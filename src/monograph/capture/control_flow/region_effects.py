@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monograph.bytecode.branches.frame_copies import relatives
+from monograph.capture.hidden_state.native_state import BOUND_TO_C
 from monograph.capture.hidden_state.opaque_objects import CALLED, written_by_native_code
 from monograph.capture.restart import Restart
 from monograph.capture.side_effects.garbage_collection import MadeSince
@@ -111,6 +112,8 @@ class RegionEffects(Effects):
         self.advances.forget()
         for place in reversed(self._find_lasting()):
             place.put_back()
+            if place.kind == "hidden" and not place.is_as_before():
+                self.advances.spend(place.owner)
         self.advances.end()
 
     def take(self) -> None:
@@ -173,7 +176,9 @@ class SharedIterators:
         for part in self.parts:
             part.given(values, frame)
         if self.parts or self.spent or self._interpreter.clones:
-            self._used([each for each in values if is_native_iterator(each)], frame)
+            owners = [each.__self__ if type(each) in BOUND_TO_C else each for each in values]
+            used = [each for each in owners if is_native_iterator(each) or id(each) in self.spent]
+            self._used(used, frame)
 
     def resumed(self, generator: InterpretedGenerator, by: InterpreterFrame | None) -> None:
         """It goes on, or ends. Raises: branch-side-effect."""

@@ -80,14 +80,16 @@ class IteratorAdvances:
 
     def moved(self) -> list[tuple[Any, Chain]]:
         """The other iterators that stand elsewhere now and are held by others, who asked first."""
-        found = [
+        return [
             (iterator, by)
             for iterator, before, by in self._native.values()
             if sys.getrefcount(iterator) > _HELD_HERE
             and not (before is not None and _is_same(before, _position(iterator)))
         ]
-        self._native.clear()
-        return found
+
+    def spend(self, owner: Any) -> None:
+        """It cannot be put back, so whoever uses it from now on is refused."""
+        self._spent[id(owner)] = owner
 
     def forget(self) -> None:
         """What copies made of it does not count: no code goes on from there."""
@@ -100,6 +102,7 @@ class IteratorAdvances:
             before.put_back(generator)
         self._generators.clear()
         self._spent.update((id(each), each) for each, _ in self.moved())
+        self._native.clear()
 
 
 _HELD_HERE: Final = 3  # the tuple, the variable and the argument

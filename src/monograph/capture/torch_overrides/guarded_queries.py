@@ -43,7 +43,7 @@ from monograph.capture.queries.query_kinds import (
 )
 from monograph.capture.recording.autograd_views import GAVE_ITSELF, is_made_leaf
 from monograph.capture.recording.operators import OPERATORS
-from monograph.capture.torch_overrides.caught_errors import note_divisions, note_raising
+from monograph.capture.torch_overrides.caught_errors import note_raising
 from monograph.capture.torch_overrides.collective_order import check_collectives, note_collective
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_kernel, schema_of
@@ -419,8 +419,6 @@ _TOLD_OF_GRADIENTS: Final = frozenset({"_linear_cross_entropy_batch_chunked"})
 
 def note_implied(recorder: Recorder) -> None:
     """Note what the operators of a finished run depend on."""
-    if recorder.facts.assertions:
-        note_divisions(recorder)
     collective, noted = bool(recorder.unawaited), recorder.answers_noted.answers
     for node in recorder.operations:
         target = node.target
