@@ -88,7 +88,7 @@ class IteratorAdvances:
         ]
 
     def spend(self, owner: Any) -> None:
-        """It cannot be put back, so whoever uses it from now on is refused."""
+        """It cannot be put back: who uses it is refused."""
         self._spent[id(owner)] = owner
 
     def forget(self) -> None:

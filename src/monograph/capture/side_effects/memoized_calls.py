@@ -98,10 +98,8 @@ class MemoizedCalls:
         would find it filled or not, as data tell.
         """
         if len(runs) > 1 and runs[0].made(cached) and not all(run.made(cached) for run in runs):
-            said = {"kind": "the cache of", "name": cached.__wrapped__.__name__}
-            raise problem(
-                "branch-side-effect", operator="if", reason="one of them fills it", **said
-            )
+            name, why = cached.__wrapped__.__name__, "one of them fills it"
+            raise problem("branch-side-effect", operator="if", kind="cached", name=name, reason=why)
         stated = tuple(map(as_stated, args)), tuple((k, as_stated(v)) for k, v in kwargs.items())
         try:
             key = with_types(cached, stated)

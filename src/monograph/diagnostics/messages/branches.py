@@ -277,6 +277,7 @@ _LOOPS = {
 
 _KINDS = {
     "attribute": "the attribute",
+    "cached": "the cache of",
     "cell": "the variable",
     "contents": "the content of",
     "context": "the context variable",
