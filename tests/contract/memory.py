@@ -706,3 +706,11 @@ def memory_of_varying_size_taken_over(x):
     y = torch.empty(0, dtype=x.dtype)
     y.set_(x.detach().clone())
     return y * 2
+
+
+@probe("memory", lambda: (v(4), v(4)), refused=("data-replaced",))
+def data_of_an_input_replaced_beside_a_view(x, t):
+    """The view keeps the memory that the input had."""
+    b = t.view(2, 2)
+    t.data = x * 2
+    return t * 1, b * 1

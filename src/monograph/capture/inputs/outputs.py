@@ -327,7 +327,11 @@ def _check_taken_over(recorder: Recorder, taken_over: list[Any], values: list[An
     Raises: data-replaced.
     """
     returned = {id(each.storage_root) for each in values if isinstance(each, AbstractTensor)}
-    for node, (own, n_own), (other, n_other) in taken_over:
+    nodes = {each.node for each in values if isinstance(each, AbstractTensor)}
+    for node, (own, n_own), (other, n_other), views in taken_over:
+        at = recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
+        if any(each in nodes or len(each.users) > n_uses for each, n_uses in views.items()):
+            raise problem("data-replaced", at=at, reason="another tensor lies in what it had")
         seen = {id(each) for each in _memories_used_after(node)} | returned
         stays = own.node is not None and own.node.op == "placeholder"
         is_shown = id(own) in seen or stays
@@ -335,7 +339,6 @@ def _check_taken_over(recorder: Recorder, taken_over: list[Any], values: list[An
         is_written |= own.n_writes > n_own and id(other) in seen
         both = (id(own) in returned or stays) and id(other) in returned
         if is_written or both:
-            at = recorder.scopes.filter.innermost_user(node.meta.get("frames", ()))
             how = "written to" if is_written else "returned"
             reason = f"another tensor lies in that, and is {how} afterwards"
             raise problem("data-replaced", at=at, reason=reason)

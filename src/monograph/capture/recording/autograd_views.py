@@ -76,7 +76,7 @@ class Lineage:
         self.n_writes = 0
         self.joined: list[AbstractTensor] = []
         """Tensors that lie in one memory by `set_`, although each is noted to have its own."""
-        self.taken_over: list[tuple[Node, Memory, Memory]] = []
+        self.taken_over: list[tuple[Node, Memory, Memory, dict[Node, int]]] = []
         """Nodes that copy what a tensor has in common with another from then on."""
         self._followed: tuple[int, set[Node]] = (0, set())
         """Nodes behind which everything was told already, after so many writes."""
@@ -243,7 +243,10 @@ class Lineage:
         """`tensor.data = value` was recorded as a write, which shares no memory with the value."""
         if written.node is not None:
             own = written.storage_root
-            self.taken_over.append((written.node, (own, own.n_writes), (root, root.n_writes)))
+            views = _uses_of_views(own) if own.node is not None else {}
+            views.pop(written.node, None)
+            memories = (own, own.n_writes), (root, root.n_writes)
+            self.taken_over.append((written.node, *memories, views))
 
     def counts_apart(self, data: AbstractTensor) -> None:
         """What `.data` gave: like `detach`, unless something writes to the memory."""
@@ -275,6 +278,19 @@ class Lineage:
             if isinstance(tensor, AbstractTensor):
                 base = self._bases.get(id(tensor), tensor)
                 yield from self._writes.get(id(base), ())
+
+
+def _uses_of_views(root: AbstractTensor) -> dict[Node, int]:
+    """How often what lies in a memory beside its owner was used."""
+    found: dict[Node, int] = {}
+    waiting = [root.node]
+    for node in waiting:
+        for user in () if node is None else node.users:
+            value = user.meta.get("val")
+            if isinstance(value, AbstractTensor) and value.storage_root is root:
+                found[user] = len(user.users)
+                waiting.append(user)
+    return found
 
 
 def is_made_leaf(node: Node | None) -> bool:
