@@ -11,6 +11,7 @@ import functools
 import io
 import operator
 import random
+import sys
 from threading import Lock, RLock, local
 from types import GeneratorType, GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -157,14 +158,33 @@ def _read_described(owner: Any) -> dict[str, Any]:
 
 def _write_described(owner: Any, content: dict[str, Any]) -> None:
     places = _described(type(owner))
+    if _is_on_its_way(owner):  # with all that tells where it was raised
+        places = {name: place for name, place in places.items() if name not in _OF_RAISING}
     # Whether the context is told changes when the cause is set.
     for name in sorted(places, key="__suppress_context__".__eq__):
         if _held(owner, places[name]) is not content[name]:
             places[name].__set__(owner, content[name])
     if type(owner).__dictoffset__:
         refill_content(
-            attributes_of(owner), {n: held for n, held in content.items() if n not in places}
+            attributes_of(owner),
+            {n: held for n, held in content.items() if n not in _described(type(owner))},
         )
+
+
+_OF_RAISING: Final = frozenset(
+    {"__traceback__", "__context__", "__cause__", "__suppress_context__"}
+)
+
+
+def _is_on_its_way(owner: Any) -> bool:
+    """Whether an exception is being handled, or led to the one that is."""
+    error, seen = sys.exc_info()[1], set[int]()
+    while error is not None and id(error) not in seen:
+        if error is owner:
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _read_attributes(owner: Any) -> dict[str, Any]:
