@@ -37,6 +37,15 @@ class TableOfWeights(Keeps):
         return x @ self.kept
 
 
+class TableOfConjugates(Keeps):
+    """Made once, of complex numbers whose conjugation waits."""
+
+    def forward(self, x):
+        if self.kept is None:
+            self.kept = torch.polar(torch.ones(4), torch.arange(4.0)).conj()
+        return x * self.kept
+
+
 class MadeAnew(Keeps):
     """Made by every call."""
 
@@ -104,7 +113,7 @@ class UsedInAnotherWay(Keeps):
         return x * self.kept.exp()
 
 
-CAPTURED = [Table, TableOfWeights, MadeAnew, Settles]
+CAPTURED = [Table, TableOfWeights, TableOfConjugates, MadeAnew, Settles]
 REFUSED = [Counts, Returns, CountsInADict, AddsToABuffer, UsedInAnotherWay]
 
 

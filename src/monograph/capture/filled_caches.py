@@ -122,10 +122,10 @@ class Computed:
 
     def _bytes(self, node: Node) -> bytes | None:
         try:
-            held = self._values.of(node).detach().contiguous()
+            held = self._values.of(node).detach().cpu().resolve_conj().resolve_neg()
+            return held.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
         except Exception:  # noqa: BLE001 - it is made of sizes, in a region, or by writing
             return None
-        return held.view(-1).view(torch.uint8).numpy().tobytes()
 
 
 def _unnumbered(text: str) -> str:
