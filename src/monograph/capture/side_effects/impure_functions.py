@@ -43,6 +43,7 @@ import torch
 from monograph.capture.call_events import MONITORING
 from monograph.capture.code_policy import OURS, TORCH, is_library, is_users
 from monograph.capture.hidden_state.container_contents import parts_of
+from monograph.capture.hidden_state.memory_objects import C_DATA
 from monograph.capture.hidden_state.native_state import BOUND_TO_C, FOREIGN_FUNCTION
 from monograph.capture.installation import THREAD
 from monograph.diagnostics import problem
@@ -283,7 +284,6 @@ def _before(stood: Any, names: list[str], name: str) -> Any:
     return stood[names.index(name)] if len(names) > 1 else stood
 
 
-_C_DATA: Final[Any] = ctypes.Structure.__base__
 _CLOCK_CLASSES: Final = (dt.datetime, dt.date)
 _CLOCK_METHODS: Final = frozenset({"now", "utcnow", "today"})
 _NUMPY_RANDOM: Final = (np.random.RandomState, np.random.Generator)
@@ -469,7 +469,7 @@ def _of_owner(
     """What a method reads or switches, by the object it is bound to."""
     if issubclass(type(owner), memoryview) and name == "release":
         return None if is_new is not None and is_new(owner) else Switch(_RELEASE)
-    if name == "from_address" and issubclass(type(owner), type) and issubclass(owner, _C_DATA):
+    if name == "from_address" and issubclass(type(owner), type) and issubclass(owner, C_DATA):
         return Read(f"{owner.__name__}.from_address", _ADDRESS)
     if isinstance(owner, random.Random):
         return Read(f"random.{name}", "Python's random numbers", _DRAW)
