@@ -219,6 +219,12 @@ def decimals_of_a_size(x):
     return x * float(decimal.Decimal("0.5") * n), x * float(decimal.Decimal(n) + n)
 
 
+@probe("assumption", rows(4), calls=SIZES, shapes=any_rows, refused=("capture-failed",))
+def exponent_of_a_size(x):
+    """`ldexp` takes what is an `int` to C alone."""
+    return x * math.ldexp(1.5, x.shape[0])
+
+
 @on_sizes
 def complex_of_a_size(x):
     """A product with an imaginary number."""

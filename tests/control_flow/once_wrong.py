@@ -139,3 +139,30 @@ def first_of_a_dict_that_changes(a, b):
     else:
         held.pop("a")
     return b
+
+
+@branching(UP, DOWN)
+def conjugates_on_one_side(x):
+    """What is asked of the result has another answer on either side."""
+    z = torch.complex(x, x)
+    if x.sum() > 0:
+        z = z.conj()
+    return x + 1 if z[1:].is_conj() else x
+
+
+@branching(UP, DOWN)
+def negates_lazily_on_one_side(x):
+    """The imaginary part of a conjugate is a view that is negated when it is read."""
+    y = x
+    if x.sum() > 0:
+        y = torch.complex(x, x).conj().imag
+    return x + 1 if y.is_neg() else x
+
+
+@branching(UP, UP * 10, refused="branch-decides")
+def conjugates_in_rounds(x):
+    """An even number of rounds leaves no conjugate."""
+    z = torch.complex(x, x)
+    while z.real.sum() < 20:
+        z = (z * 1.5).conj()
+    return x + 1 if z.is_conj() else x

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import torch
 from torch.fx.node import Node, map_arg
@@ -21,10 +21,11 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.host.decompositions import is_composite
 from monograph.host.dispatch import schema_of
 from monograph.host.operator_types import OpOverload
+from monograph.host.overloads import aten as _aten
 from monograph.integers import eq, ge, known, require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from monograph.abstract.tensor_type import TensorType
 
@@ -461,6 +462,35 @@ def view_steps(node: Node) -> list[Node]:
     return [
         each for value in view_chain(node) for each in dict.fromkeys((value, _made_by(value)[0]))
     ]
+
+
+LazyBit = Literal["is_conj", "is_neg"]
+"""A view that is a conjugate, or negated, as a bit says, and not its memory."""
+LAZY_BITS: Final[tuple[LazyBit, ...]] = ("is_conj", "is_neg")
+
+
+def bit_sources(node: Node | None, bit: LazyBit) -> Iterator[tuple[Node, LazyBit]]:
+    """A value, and what it has a lazy bit from: each is a view of the next, whose bit that is."""
+    while node is not None:
+        yield node, bit
+        is_plain = node.target in _PLAIN_COPIES or results_of(node) == FRESH
+        bit = "is_conj" if node.target is _aten.imag.default else bit
+        node = None if is_plain else source_of(node)
+
+
+def flips_bit(node: Node, bit: LazyBit) -> bool:
+    """Whether what an operator gives has the bit where its source has not."""
+    return node.target in _FLIPS[bit]
+
+
+_FLIPS: Final[Mapping[LazyBit, Collection[Any]]] = {
+    "is_conj": (
+        *(_aten.conj.default, _aten._conj.default),  # noqa: SLF001 - an operator's name
+        *(_aten.adjoint.default, _aten.matrix_H.default),
+    ),
+    "is_neg": (_aten._neg_view.default,),  # noqa: SLF001 - an operator's name
+}
+_PLAIN_COPIES: Final = (_aten.resolve_conj.default, _aten.resolve_neg.default)
 
 
 def storage_source(node: Node) -> Node:

@@ -38,6 +38,7 @@ _PASS: Final = (MonographError, RecursionError, MemoryError)
 _STANDS_FOR: Final = {
     "numpy.object_": "numpy.object_",
     "__newobj__ args has the wrong class": "a symbolic number",
+    "Expected an int as second argument to ldexp": "it takes no symbolic int",
     "SymInt": "symbolic int",
     "SymFloat": "symbolic float",
     "SymBool": "symbolic bool",

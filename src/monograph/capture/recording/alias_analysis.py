@@ -12,8 +12,8 @@ refused. Four relations are kept:
   for both, as a side writes to it, or it lies as no result of a branch does; the program does not
   return both, nor one that lies otherwise than on some side.
 - *answers*: what a tensor says of itself (its layout, where in its memory it begins, whether it
-  requires gradients, how often it was written to), where the sides, or iterations, would say
-  different things; nobody asks, nor of what is computed from it.
+  requires gradients, how often it was written to, whether it is a lazy conjugate), where the sides,
+  or iterations, would say different things; nobody asks, nor of what is computed from it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from monograph.abstract.aliasing import LAZY_BITS, LazyBit, bit_sources, flips_bit
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.reference_counts import OF_SUBSCRIPT
 from monograph.diagnostics import problem
@@ -34,13 +35,15 @@ if TYPE_CHECKING:
 
     from monograph.abstract.tensor_type import TensorType
 
-Question = Literal["layout", "offset", "requires_grad", "version"]
+Question = Literal["layout", "offset", "requires_grad", "version"] | LazyBit
 
 _WORDS: Final[dict[Question, str]] = {
     "layout": "how a tensor lies in memory",
     "offset": "where in its memory a tensor begins",
     "requires_grad": "whether a tensor requires gradients",
     "version": "how often a tensor was written to",
+    "is_conj": "whether a tensor is conjugated lazily",
+    "is_neg": "whether a tensor is negated lazily",
 }
 
 
@@ -124,6 +127,9 @@ class AliasAnalysis:
                 or self.is_ambiguous("layout", value)
             ):
                 self.differ("layout", result.node)
+            for bit in LAZY_BITS:  # results have none
+                if _may_have(bit, value):
+                    self.differ(bit, result.node)
             self.note_strides(value, result, after)
 
     def note_strides(self, value: AbstractTensor, result: AbstractTensor, after: str) -> None:
@@ -291,6 +297,12 @@ class AliasAnalysis:
         if self.is_ambiguous(question, tensor):
             raise problem("branch-decides", what=_WORDS[question])
 
+    def check_bit(self, bit: LazyBit, node: Node) -> None:
+        """Code asks what views have from this node. Raises: branch-decides."""
+        if node in self._answers.get(bit, ()):
+            self.doubted += self._origins.get(node, ())
+            raise problem("branch-decides", what=_WORDS[bit])
+
     def is_ambiguous(self, question: Question, tensor: AbstractTensor) -> bool:
         """Whether the sides would give different answers for it, or for what it is made of."""
         ambiguous = self._answers.get(question)
@@ -319,6 +331,16 @@ class AliasAnalysis:
 
 def _is_in(tensor: AbstractTensor, tensors: Iterable[AbstractTensor]) -> bool:
     return any(each is tensor for each in tensors)
+
+
+def _may_have(of_tensor: LazyBit, tensor: AbstractTensor) -> bool:
+    """Whether a tensor is conjugated or negated lazily; what is complex and given may be."""
+    flips = False
+    for node, bit in bit_sources(tensor.node, of_tensor):
+        flips ^= flips_bit(node, bit)
+        if node.op == "placeholder" and bit == "is_conj" and node.meta["val"].is_complex():
+            return True
+    return flips
 
 
 def _kind(value: Any) -> str:

@@ -24,9 +24,10 @@ from monograph.abstract.aliasing import (
     ARGUMENT,
     FRESH,
     Result,
+    bit_sources,
+    flips_bit,
     may_drop_nothing,
     results_of,
-    source_of,
     view_chain,
 )
 from monograph.abstract.tensor import AbstractTensor
@@ -54,6 +55,7 @@ from monograph.host.overloads import aten as _aten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from monograph.abstract.aliasing import LazyBit
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.queries.noted_answers import Subject
     from monograph.capture.queries.query_kinds import Question
@@ -204,16 +206,16 @@ class _Asked(NamedTuple):
             return not self.recorder.aliases.is_aliased(self.tensor)  # it may be what that is given
         return node is not None and results_of(node) == FRESH
 
-    def bit(self, question: str) -> bool:
+    def bit(self, of_tensor: LazyBit) -> bool:
         """Whether the conjugate or negative bit is set: views have it from what they view."""
-        node, flips = self.tensor.node, False
-        while node is not None and node not in self.recorder.answers_noted.subjects:
-            flips ^= node.target in _FLIPS[question]
-            node = _viewed(node)
-        if node is None:
-            return flips
-        subject = self.recorder.answers_noted.subjects[node]
-        return flips ^ self._replace(question=question).of_subject(subject)
+        flips = False
+        for node, bit in bit_sources(self.tensor.node, of_tensor):
+            subject = self.recorder.answers_noted.subjects.get(node)
+            if subject is not None:
+                return flips ^ self._replace(question=bit).of_subject(subject)
+            self.recorder.aliases.check_bit(bit, node)
+            flips ^= flips_bit(node, bit)
+        return flips
 
     def is_inference(self) -> bool:
         """Whether it was made in inference mode; a view is what it views."""
@@ -268,25 +270,6 @@ _DERIVED: Final[dict[str, Callable[[_Asked], bool]]] = {
     "is_parameter": lambda _: False,
 }
 assert _DERIVED.keys() == OF_TENSORS.keys() - UNASKED, "every question has an answer"
-
-_FLIPS: Final = {
-    "is_conj": frozenset(
-        {
-            _aten.conj.default,
-            _aten._conj.default,  # noqa: SLF001 - an operator's name
-            _aten.adjoint.default,
-            _aten.matrix_H.default,
-        }
-    ),
-    "is_neg": frozenset({_aten._neg_view.default}),  # noqa: SLF001 - an operator's name
-}
-_PLAIN_COPIES: Final = frozenset({_aten.resolve_conj.default, _aten.resolve_neg.default})
-
-
-def _viewed(node: Node) -> Node | None:
-    """The node whose memory a node's result shows as it is."""
-    is_plain = node.target in _PLAIN_COPIES or results_of(node) == FRESH
-    return None if is_plain else source_of(node)
 
 
 def set_requires_grad(recorder: Recorder, tensor: AbstractTensor, flag: bool) -> None:  # noqa: FBT001 - as torch has it
