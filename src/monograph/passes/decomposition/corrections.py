@@ -6,6 +6,7 @@ the result lies as the query does, and PyTorch's formula has another order for b
 given strides: the operator that formulas use has no derivative. Filling by an index: the gradient
 of a tensor to fill with counts each place once, however often the index names it. Attention,
 softplus and others: the gradient is no number where a row is masked as a whole, or a value large.
+Logits in half precision: the kernel rounds each step, also the limits that `eps` sets.
 """
 
 from __future__ import annotations
@@ -187,6 +188,16 @@ _OUTSIDE: dict[OpOverload, tuple[Callable[..., Tensor], int, int | None]] = {
 }
 
 
+def _logit(self: Tensor, eps: float | None = None) -> Tensor:
+    """In half precision each step is rounded, and the limits first of all."""
+    if self.dtype not in {torch.half, torch.bfloat16}:
+        return core_formulas()[aten.logit.default](self, eps)
+    if eps is not None:
+        limits = torch.tensor([eps, 1 - eps], dtype=torch.float64).to(self.dtype)
+        self = self.clamp(*limits.tolist())
+    return torch.log(self / (1 - self))
+
+
 def _in_order(tensor: Tensor, slowest_first: Sequence[int]) -> Tensor:
     """A copy without gaps whose dimensions lie in this order."""
     if [*slowest_first] == [*range(len(slowest_first))]:
@@ -211,6 +222,7 @@ CORRECTIONS: dict[Any, Callable[..., Any]] = {
     **{overload: _outside(overload, *_OUTSIDE[overload]) for overload in present(_OUTSIDE)},
     aten.std.correction: _std,
     aten.std_mean.correction: _std_mean,
+    aten.logit.default: _logit,
     aten._scaled_dot_product_flash_attention_for_cpu.default: _flash,
     prims.copy_strided.default: _copy_strided,
     aten.index_fill.int_Tensor: _index_fill,
