@@ -55,6 +55,7 @@ from monograph.capture.torch_overrides.tensor_answers import ANSWERS
 from monograph.capture.torch_overrides.tensor_memory import check_shown
 from monograph.diagnostics import MonographError, noted
 from monograph.host.dispatch import below_autograd
+from monograph.host.execution_modes import is_any_autocast
 from monograph.host.module_calls import named_parts
 from monograph.host.trees import unflatten
 from monograph.integers import use
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from monograph.diagnostics import Frame
     from monograph.integers import Facts
 
+record_in_parts = deferred("monograph.capture.queries.autocast_composites:record_in_parts")
 leave_views_open = deferred("monograph.capture.torch_overrides.open_views:leave_views_open")
 ControlFlow = Literal["capture", "capture_sizes", "refuse"]
 """Both ways of branches on data, on sizes too, or neither."""
@@ -238,6 +240,8 @@ class Trace:
         recorder.input_nodes = self.input_nodes
         if facts.symbols:
             leave_views_open(recorder)
+        if is_any_autocast():
+            record_in_parts(recorder)
         recorder.exporting = request.exporting
         subjects = self._subjects()
         recorder.answers_noted.begin(subjects)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 # As they are, not as user code is watched asking them.
 from torch import get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
 __all__ = [
     "AUTOCAST_STATE",
     "MODE_SETTERS",
     "MODE_STATE",
     "enter_autocast",
+    "is_any_autocast",
+    "is_autocast_enabled",
     "is_plain_execution",
     "is_plain_recording",
     "leave_autocast",
+    "outside_of_dispatch",
     "restore_autocast",
 ]
 
@@ -33,7 +40,7 @@ def _autocast() -> tuple[Any, ...]:
     )
 
 
-_any_autocast = torch._C._is_any_autocast_enabled
+is_any_autocast = torch._C._is_any_autocast_enabled
 
 
 def _state() -> tuple[Any, ...]:
@@ -43,7 +50,7 @@ def _state() -> tuple[Any, ...]:
         torch.is_inference_mode_enabled(),
         torch.get_default_dtype(),
         torch.are_deterministic_algorithms_enabled(),
-        _autocast() if _any_autocast() else None,
+        _autocast() if is_any_autocast() else None,
     )
 
 
@@ -95,9 +102,12 @@ def restore_autocast(state: tuple[Any, ...]) -> None:
         torch.clear_autocast_cache()
 
 
+_c: Any = torch._C
+outside_of_dispatch: Callable[[], AbstractContextManager[object]] = _c._RestorePythonTLSSnapshot
+"""Within `__torch_dispatch__`: what is called gets there as if user code had called it."""
+
 _n_functions = torch._C._len_torch_function_stack
 _n_dispatches = torch._C._len_torch_dispatch_stack
-_c: Any = torch._C
 _transforms = _c._functorch.peek_interpreter_stack
 
 
@@ -109,4 +119,4 @@ def is_plain_execution() -> bool:
 def is_plain_recording() -> bool:
     """Whether operators reach the only mode, a recorder, with the arguments they are given."""
     alone = not _n_functions() and _n_dispatches() == 1
-    return alone and _transforms() is None and not _any_autocast()
+    return alone and _transforms() is None and not is_any_autocast()

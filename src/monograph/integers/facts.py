@@ -92,10 +92,6 @@ class Facts:
     ('2*n + 1', True)
     """
 
-    # Whether code that has a general answer shall take it where nothing is known, rather than the
-    # example's answer with a guard.
-    prefers_general = False
-
     __slots__ = (
         "_hints",
         "_known_hints",
@@ -112,6 +108,7 @@ class Facts:
         "outside",
         "overlook",
         "pool",
+        "prefers_general",
         "premises",
         "rewritten",
         "rounded",
@@ -148,6 +145,9 @@ class Facts:
         self.views_in_doubt: ViewsInDoubt | None = None
         # Whether Python itself runs user code, where nobody keeps numbers symbolic in `int`, `len`.
         self.runs_plainly = False
+        # Whether code that has a general answer shall take it where nothing is known, rather than
+        # the example's answer with a guard.
+        self.prefers_general = False
         # Told of every event, for logs; None costs nothing.
         self.listener: Callable[[Event], None] | None = None
         # Asked, instead of refusing, for what only data tells, where an export goes on after that.
@@ -187,6 +187,7 @@ class Facts:
         copied.knowledge = self.knowledge.copy(copied._precedence)
         copied.locate = _nowhere
         copied.listener = copied.overlook = copied.example = copied.rounded = None
+        copied.prefers_general = False
         copied.outer = self.outer
         copied.within_branch = self.within_branch
         copied.runs_plainly = self.runs_plainly

@@ -95,10 +95,10 @@ class LoweringFacts(Facts):
     """
 
     __slots__ = ("admitted",)
-    prefers_general = True
 
     def __init__(self) -> None:
         super().__init__()
+        self.prefers_general = True
         self.admitted: Mapping[Expr, int] = {}
 
 
@@ -107,8 +107,9 @@ class FormulaFacts(LoweringFacts):
 
     __slots__ = ("is_own",)
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, *, prefers_general: bool = True) -> None:
         # Copied when something is learnt, which is rare.
+        self.prefers_general = prefers_general
         _adopt(self, facts)
         self.admitted = facts.admitted if isinstance(facts, LoweringFacts) else {}
         self.is_own = False
@@ -135,13 +136,6 @@ class FormulaFacts(LoweringFacts):
         raise CannotDecomposeError(f"its formula needs to assert {r}")
 
 
-class ExactFacts(FormulaFacts):
-    """For formulas whose results are seen from outside, where a copy differs from a view."""
-
-    __slots__ = ()
-    prefers_general = False
-
-
 def facts_for_lowering(facts: Facts, example: Mapping[Expr, int]) -> LoweringFacts:
     """A copy of a capture's facts, which may learn, but nothing that excludes the example."""
     made = _as(LoweringFacts(), facts)
@@ -164,9 +158,12 @@ def _as(made: _Kind, facts: Facts) -> _Kind:
 
 
 def _adopt(facts: Facts, other: Facts) -> None:
-    """From now on `facts` are what `other` are."""
-    for name in Facts.__slots__:
+    """From now on `facts` know what `other` do."""
+    for name in _KNOWLEDGE:
         setattr(facts, name, getattr(other, name))
+
+
+_KNOWLEDGE: Final = tuple(name for name in Facts.__slots__ if name != "prefers_general")
 
 
 class FormulaWriter(GraphWriter):
@@ -256,7 +253,8 @@ def trace(
     writer: Any = FormulaWriter()
     scopes: Any = NoScopes()
     # Only a formula that succeeds may leave guards behind.
-    trial = (FormulaFacts if memory is None else ExactFacts)(facts)
+    # Where results are seen from outside, a copy differs from a view, and the example decides.
+    trial = FormulaFacts(facts, prefers_general=memory is None)
     recorder = FormulaRecorder(writer, scopes, trial)
     slots: list[Node] = []
 

@@ -13,6 +13,9 @@ import torch
 
 from monograph.capture.installation import OVERRIDES, listening
 from monograph.diagnostics import problem
+from monograph.lazy_imports import deferred
+
+record_in_parts = deferred("monograph.capture.queries.autocast_composites:record_in_parts")
 
 
 @OVERRIDES.override_code(torch.nn.Module.__call__)
@@ -55,6 +58,7 @@ def _autocast_enter(original: Any) -> Any:
         recorder = listening()
         if recorder is not None:
             recorder.scopes.begin_cast(cast)
+            record_in_parts(recorder)
         return original(cast)
 
     return enter

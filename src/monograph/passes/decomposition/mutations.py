@@ -93,7 +93,14 @@ def mutation(
         given["self"] = lowering.compute(aten.detach.default, given["self"])
     if form.overload in _KEEPS_WHAT_IT_REPLACES:
         given |= {name: _copied(lowering, given[name]) for name in op.mutated}
+    before: Any = given.get("self") if form.overload in _WITHOUT_DERIVATIVE else None
+    is_lost = before is not None and lowering.history.may_have(before)
+    if is_lost:
+        given["self"] = lowering.compute(aten.detach.default, before)
     results = lowering.call(form.overload, *as_called(form.overload, given))
+    if is_lost:
+        everywhere = lowering.compute(aten.ones_like.default, before, dtype=torch.bool)
+        results = lowering.compute(aten.where.self, everywhere, results, before)
     flat = results if isinstance(results, list) else [results]
     n_own = len(flat) - len(op.mutated) if form.results is Results.AFTER else 0
     targets = [bound.get(name) for name in op.mutated]
@@ -180,6 +187,9 @@ _DRAWN_IN_ROWS: Final = frozenset({aten.bernoulli.p, aten.bernoulli.Tensor})
 
 _DRAWN_ANEW = _DRAWN_IN_ROWS
 """Forms that look at no value of the tensor, and have no derivative where one is zero in place."""
+
+_WITHOUT_DERIVATIVE = frozenset({aten.normal_functional.default})
+"""Forms that take a tensor to draw one like it; in place the derivative of what it held is zero."""
 
 _LIE_ANEW: Final = frozenset(f"{name}_" for name in CONTIGUOUS) | {
     *("addmv_", "addr_", "bernoulli_", "cauchy_", "conj_physical_", "exponential_", "geometric_"),

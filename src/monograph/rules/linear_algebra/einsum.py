@@ -28,7 +28,7 @@ from monograph.rules.registry import rule
 from monograph.rules.size_checks import need_equal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from monograph.integers import Int
 
@@ -112,6 +112,17 @@ def _dims(labels: str, rank: int, at: dict[str, int], n_ellipsis: int) -> tuple[
         first = at[label] + (n_ellipsis - width if label == _ELLIPSIS else 0)
         dims.extend(range(first, first + width))
     return tuple(dims)
+
+
+def contracted(equation: str, ranks: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Operands, and dimensions of them, that the result has not.
+
+    >>> [*contracted("ij,jk", (2, 2))]
+    [(0, 1), (1, 0)]
+    """
+    plan = _plan(equation, tuple(ranks))
+    for i, dims in enumerate(plan.operands):
+        yield from ((i, dim) for dim, place in enumerate(dims) if place >= plan.n_output)
 
 
 def _lined_up(t: TensorType, dims: tuple[int, ...], n_all: int) -> TensorType:
