@@ -714,3 +714,46 @@ def data_of_an_input_replaced_beside_a_view(x, t):
     b = t.view(2, 2)
     t.data = x * 2
     return t * 1, b * 1
+
+
+@probe("memory", lambda: (torch.randn(2, 4),), refused=("data-replaced",))
+def data_of_a_part_replaced(x):
+    """One of several views keeps what it had in common with the whole."""
+    whole = x * 1
+    part = whole.chunk(2, 1)[1]
+    part.data = part.data * 2
+    return whole
+
+
+@probe("memory", lambda: (torch.randn(2, 4),), refused=("data-replaced",))
+def data_that_lies_otherwise(x):
+    """What it is given lies by columns."""
+    y = x * 1
+    y.data = (x * 2).t().contiguous().t()
+    return y
+
+
+@probe(
+    "memory",
+    lambda: (torch.randn(4, 4),),
+    calls={
+        "every other": lambda: (torch.randn(8, 8)[::2, ::2],),
+        "expanded": lambda: (torch.randn(1, 4).expand(4, 4),),
+    },
+)
+def data_of_an_input_that_lies_anyhow(x):
+    """It lies afterwards as what it was given."""
+    x.data = x.data * 2
+    return x
+
+
+@probe(
+    "memory",
+    lambda: (torch.randn(2, 4),),
+    agrees={"followed": lambda: (torch.randn(2, 4).requires_grad_(),)},
+)
+def data_that_is_turned(x):
+    """What is outside of autograd stays there."""
+    y = (x * 1).data
+    y.t_()
+    return y

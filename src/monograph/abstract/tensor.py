@@ -389,9 +389,11 @@ class AbstractTensor(Flags):
             raise problem("data-replaced", reason="an input or the module's state lies in that")
         own = self.storage_root
         users = () if own.node is None or own.node.op == "placeholder" else own.node.users
-        made = [each.meta.get("val") for each in users]
-        if any(isinstance(o, AbstractTensor) and o.storage_root is own for o in made):
+        if any(lies_in(each.meta.get("val"), own) for each in users):
             raise problem("data-replaced", reason="another tensor may lie in what it had")
+        if ours.strides is not theirs.strides and ours.stride() != theirs.stride():
+            raise problem("data-replaced", reason="its elements lie in another order there")
+        self.recorder.layout_asked(self, "strides")
         written = self.data
         self.recorder.call(torch.ops.aten.copy_.default, (written, value), {})
         self.recorder.lineage.takes_over(written, root)
@@ -447,6 +449,13 @@ class StaticTensor(AbstractTensor):
 
 class SymbolicTensor(AbstractTensor):
     """Some size is an expression: C++ asks through the dispatcher."""
+
+
+def lies_in(value: Any, root: AbstractTensor) -> bool:
+    """Whether a value, or one of several, lies in the memory of this tensor."""
+    if isinstance(value, list | tuple):
+        return any(lies_in(each, root) for each in value)
+    return isinstance(value, AbstractTensor) and value.storage_root is root
 
 
 def with_requires_grad(t: TensorType, requires_grad: bool) -> TensorType:
@@ -550,6 +559,7 @@ __all__ = [
     "Recording",
     "StaticTensor",
     "SymbolicTensor",
+    "lies_in",
     "make_tensor",
     "with_requires_grad",
 ]

@@ -25,7 +25,12 @@ from monograph.abstract.aliasing import (
     view_chain,
 )
 from monograph.abstract.flags import ATTRIBUTES, has_attributes
-from monograph.abstract.tensor import AbstractTensor, make_tensor, with_requires_grad
+from monograph.abstract.tensor import (
+    AbstractTensor,
+    lies_in,
+    make_tensor,
+    with_requires_grad,
+)
 from monograph.abstract.tensor_type import is_differentiable
 from monograph.diagnostics import problem
 
@@ -286,8 +291,7 @@ def _uses_of_views(root: AbstractTensor) -> dict[Node, int]:
     waiting = [root.node]
     for node in waiting:
         for user in () if node is None else node.users:
-            value = user.meta.get("val")
-            if isinstance(value, AbstractTensor) and value.storage_root is root:
+            if lies_in(user.meta.get("val"), root):
                 found[user] = len(user.users)
                 waiting.append(user)
     return found

@@ -294,6 +294,7 @@ class Lowering:
                 return view
             args = self.read(args)
             kwargs = {name: self.read(arg) for name, arg in kwargs.items()}
+        overload = aten.detach.default if overload is aten.data.default else overload
         return self.plain(overload, args, kwargs, source)
 
     def _is_returned(self, node: Node | None) -> bool:
@@ -370,8 +371,7 @@ class Lowering:
         if not self.retyped:
             return False
         tensors: list[Node] = []
-        gather(args, tensors)
-        gather(list(kwargs.values()), tensors)
+        gather((args, [*kwargs.values()]), tensors)
         return not self.retyped.isdisjoint(tensors)
 
     @property

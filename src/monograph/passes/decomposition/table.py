@@ -295,7 +295,6 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
     aten.embedding_bag.default: _embedding_bag,
     aten.embedding_bag.padding_idx: _embedding_bag,
     aten.empty_like.default: _empty_like,
-    aten.data.default: aten.detach.default,
     aten.isin.Tensor_Tensor: _isin,
     aten.istft.default: _istft,
     aten.lift_fresh_copy.default: _lift_fresh_copy,
