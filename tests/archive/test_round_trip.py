@@ -128,3 +128,25 @@ def test_a_buffer_that_a_call_computed_comes_back_as_a_value(is_lowered):
     assert not again.state_dict["last"].requires_grad
     torch.testing.assert_close(again.state_dict["last"], module.get_buffer("last").detach())
     torch.testing.assert_close(again.module()(x), module(x))
+
+
+class Caches(torch.nn.Module):
+    """What it computes goes into a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+        self.register_buffer("cache", torch.zeros(2, 4))
+
+    def forward(self, x):
+        self.cache.copy_(self.linear(x))
+        return self.cache * 1
+
+
+def test_the_module_is_left_as_it_was():
+    """Trying out what was saved gives the module's buffers no history."""
+    module = Caches()
+    saved(export(module, (torch.randn(2, 4),)))
+    assert module.cache.is_leaf
+    assert not module.cache.requires_grad
+    assert not module.cache.any()

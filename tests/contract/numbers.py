@@ -219,6 +219,13 @@ def decimals_of_a_size(x):
     return x * float(decimal.Decimal("0.5") * n), x * float(decimal.Decimal(n) + n)
 
 
+@probe("assumption", rows(4), calls=SIZES, shapes=any_rows)
+def places_of_parts(x):
+    """Where parts begin that may have nothing in them."""
+    parts = x.tensor_split((1, 3))
+    return x + 1, [(each.stride(), each.storage_offset()) for each in parts]
+
+
 @probe("assumption", rows(4), calls=SIZES, shapes=any_rows, refused=("capture-failed",))
 def exponent_of_a_size(x):
     """`ldexp` takes what is an `int` to C alone."""

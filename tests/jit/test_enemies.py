@@ -62,6 +62,19 @@ def attribute_changes(wrap):
 
 
 @scenario
+def places_in_memory(wrap):
+    call = wrap(lambda x: (x[1:-1].storage_offset(), x * 1))
+    return [call(x34(seed)[first:]) for seed in range(3) for first in (0, 1)]
+
+
+@scenario
+def casts_within_operators(wrap):
+    call = wrap(lambda x, w: (F.bilinear(x, x, w), torch.linalg.pinv(x)))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return [call(x34(seed), torch.ones(2, 4, 4)) for seed in range(3)]
+
+
+@scenario
 def train_and_eval(wrap):
     net = Net()
     call = wrap(net)

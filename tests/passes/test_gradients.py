@@ -80,6 +80,7 @@ AT_ITS_EDGES = {
     "softplus": lambda x: nn.functional.softplus(x) * 2,
     "softplus, steep": lambda x: nn.functional.softplus(x, 2.0, 3.0),
     "std": lambda x: torch.std(x, -1, correction=0),
+    "xlogy": lambda x: torch.xlogy(x, x.detach().abs() + 2) + torch.xlogy(x * 0, x.detach()) * 2,
     "std and mean": lambda x: torch.std_mean(x, -1, keepdim=True),
 }
 
@@ -320,3 +321,26 @@ def test_views_of_what_was_written_where_autograd_does_not_look(forward, form, g
                 for each, of in ((one, ours), (other, theirs))
             ]
             assert lies[0] is lies[1], name
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_second_gradients_of_normalisations(norm):
+    """Means and deviations depend on the input on the way back, too."""
+
+    def loss(x):
+        made = (
+            nn.functional.layer_norm(x, (3,))
+            if norm == "layer"
+            else nn.functional.batch_norm(x, None, None, training=True)
+        )
+        return made.pow(3).sum()
+
+    module = module_of("gradient", torch.func.grad(loss))()
+    x, weight = torch.randn(4, 3), torch.randn(4, 3)
+    program = monograph.export(module, (torch.randn(4, 3),))
+    found = []
+    for each in (module, program.module(), program.run_decompositions().module()):
+        given = x.clone().requires_grad_()
+        found += torch.autograd.grad((each(given) * weight).sum(), given)
+    for each in found[1:]:
+        torch.testing.assert_close(each, found[0], rtol=1e-3, atol=1e-4)

@@ -83,6 +83,8 @@ def _run(program: ExportedProgram, examples: Any) -> Any:
     finally:
         with torch.no_grad():
             for name, value in _written_state(program).items():
+                if not value.is_leaf:
+                    value.detach_()  # it got what has a history
                 value.copy_(kept[name])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -10,13 +11,14 @@ import torch
 from torch import get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from contextlib import AbstractContextManager
 
 __all__ = [
     "AUTOCAST_STATE",
     "MODE_SETTERS",
     "MODE_STATE",
+    "casting_within",
     "enter_autocast",
     "is_any_autocast",
     "is_autocast_enabled",
@@ -105,6 +107,23 @@ def restore_autocast(state: tuple[Any, ...]) -> None:
 _c: Any = torch._C
 outside_of_dispatch: Callable[[], AbstractContextManager[object]] = _c._RestorePythonTLSSnapshot
 """Within `__torch_dispatch__`: what is called gets there as if user code had called it."""
+
+_CASTS: Final = {"cpu": torch._C.DispatchKey.AutocastCPU, "cuda": torch._C.DispatchKey.AutocastCUDA}
+
+
+@contextmanager
+def casting_within() -> Generator[None]:
+    """Within `__torch_dispatch__`: operators that call others are cast as in eager code.
+
+    Autocast is left out there, as that operator was past it.
+    """
+    with outside_of_dispatch():
+        keys = [key for device, key in _CASTS.items() if is_autocast_enabled(device)]
+    with ExitStack() as guards:
+        for key in keys:
+            guards.enter_context(_c._SetExcludeDispatchKeyGuard(key, False))
+        yield
+
 
 _n_functions = torch._C._len_torch_function_stack
 _n_dispatches = torch._C._len_torch_dispatch_stack

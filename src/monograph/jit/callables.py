@@ -85,13 +85,14 @@ _LEAKS: Final = frozenset(
         *("quantize_per_tensor", "rnn_tanh_cell_", "get_device", "has_names", "__dlpack_device__"),
         *("t_", "transpose_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_", "as_strided_"),
         *("__setitem__", "result_type", "can_cast", "parameters_to_vector", "is_distributed"),
+        "storage_offset",  # which nothing guards
     }
 )
 """Functions of PyTorch whose results are no tensors, or that reach what no graph holds."""
 METADATA_METHODS: Final = frozenset(
     {
         *("size", "dim", "stride", "is_contiguous", "numel", "nelement", "ndimension"),
-        *("is_floating_point", "is_complex", "element_size", "storage_offset", "is_signed"),
+        *("is_floating_point", "is_complex", "element_size", "is_signed"),
         *("__len__", "dense_dim", "sparse_dim"),
     }
 )

@@ -20,7 +20,7 @@ from monograph.abstract.layout import is_dense, stride_order
 from monograph.abstract.layout_origin import layout_sources
 from monograph.abstract.number_methods import plain
 from monograph.abstract.symbolic_text import SymbolicText
-from monograph.abstract.symbols import to_python
+from monograph.abstract.symbols import as_stated, to_python
 from monograph.abstract.tensor import AbstractTensor, make_tensor
 from monograph.abstract.tensor_type import type_of
 from monograph.capture.inputs.example_inputs import flattened
@@ -173,9 +173,13 @@ def _leaf(recorder: Recorder, value: Any) -> OutputLeaf:
     """A result and its node; a number that guards leave one value of is that value."""
     if isinstance(value, AbstractTensor):
         return OutputLeaf(value, value.node)
-    number = to_python(value)
+    number, stated = to_python(value), as_stated(value)
     if not isinstance(number, Expr | Real | Relation):
-        return OutputLeaf(value, None)
+        open_sizes = stated.symbols if isinstance(stated, Expr) else ()
+        if not any(isinstance(recorder.facts.simplify(each), Expr) for each in open_sizes):
+            return OutputLeaf(number, None)
+        # The limits of sizes decide it, which may be let in later, as sizes of 0 and 1 are.
+        return OutputLeaf(value, recorder.writer.assertion(stated))
     node = recorder.writer.operand(number)
     return OutputLeaf(value, node) if isinstance(node, torch.fx.Node) else OutputLeaf(node, None)
 

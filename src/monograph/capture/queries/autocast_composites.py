@@ -35,6 +35,7 @@ _CAST_INSIDE: Final = tuple(
             *(aten.matrix_power.default, aten.linalg_matrix_power.default),
             *(aten.cov.default, aten.corrcoef.default),
             *(aten.rnn_tanh_cell.default, aten.rnn_relu_cell.default),
+            *(aten.nll_loss_nd.default, aten.pad.default),
         )
     )
 )

@@ -392,6 +392,10 @@ _CASTING: Final = {
 }
 _BY_PROMOTION: Final = frozenset({"cat", "stack"})
 """Autocast lets these choose a dtype as they choose it anyway."""
+_CALL_WHAT_IS_CAST: Final = frozenset({"_trilinear", "affine_grid_generator", "linalg_pinv"})
+"""Operators with a kernel that calls others, which autocast casts."""
+_OF_WHAT_IS_CAST: Final = frozenset({"convolution"})
+"""What PyTorch's transforms record for an operator that autocast casts."""
 _COMPUTE_OR_VIEW: Final = frozenset({"einsum", "sum_to_size"})
 """Operators that view an argument in some calls, and in others compute what autocast casts."""
 _CONVERSIONS: Final = frozenset({"to", "type_as"})
@@ -479,7 +483,7 @@ def _is_cast(op: Operator, device: str) -> bool:
     key, overload = _CASTING.get(device), op.overload
     if key is None or op.base_name in _BY_PROMOTION:
         return False
-    if has_kernel(overload, key):
+    if has_kernel(overload, key) or op.base_name in _CALL_WHAT_IS_CAST | _OF_WHAT_IS_CAST:
         return True
     computes = op.aliasing.source is None or op.base_name in _COMPUTE_OR_VIEW
     return computes and has_kernel(overload, "CompositeImplicitAutograd")

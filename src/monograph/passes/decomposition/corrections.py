@@ -6,7 +6,8 @@ the result lies as the query does, and PyTorch's formula has another order for b
 given strides: the operator that formulas use has no derivative. Filling by an index: the gradient
 of a tensor to fill with counts each place once, however often the index names it. Attention,
 softplus and others: the gradient is no number where a row is masked as a whole, or a value large.
-Logits in half precision: the kernel rounds each step, also the limits that `eps` sets.
+The nearest of neighbours in a row: the result lies as the tensor does. Logits in half precision:
+the kernel rounds each step, also the limits that `eps` sets. `xlogy` at zero: it has a gradient.
 """
 
 from __future__ import annotations
@@ -201,6 +202,34 @@ def _logit(self: Tensor, eps: float | None = None) -> Tensor:
     return torch.log(self / (1 - self))
 
 
+def _xlogy(self: Tensor, other: Tensor) -> Tensor:
+    """Zero where the first is zero, with the gradient `log(other)` there, where that is finite."""
+    made = torch.result_type(self, other)
+    halves = {torch.half, torch.bfloat16}
+    x, y = (each.float() if made in halves else each for each in (self, other))
+    is_closed = torch.logical_and(x == 0, torch.logical_or(y <= 0, y == torch.inf))
+    product = x * torch.log(y.masked_fill(is_closed, 1))
+    product = torch.where(x == 0, product + 0.0, product)  # and never -0.0
+    return product.to(made) if made in halves else product
+
+
+def _nearest_1d(offset: float) -> Callable[..., Any]:
+    """A formula whose result lies in rows, however the tensor does; it picks from its middles."""
+
+    def formula(self: Tensor, output_size: Sequence[Any] | None, scales: Any = None) -> Tensor:
+        scale: Any = scales[0] if isinstance(scales, list | tuple) and scales else scales
+        length: Any = self.shape[2]
+        if output_size is None:
+            made = length * int(scale) if int(scale) == scale else torch.sym_int(length * scale)
+        else:
+            made: Any = output_size[0]
+        step = length / (length * scale) if scale else length / made
+        places = torch.arange(made, dtype=torch.float32, device=self.device)
+        return self.index_select(2, ((places + offset) * step).to(torch.int64))
+
+    return formula
+
+
 def _in_order(tensor: Tensor, slowest_first: Sequence[int]) -> Tensor:
     """A copy without gaps whose dimensions lie in this order."""
     if [*slowest_first] == [*range(len(slowest_first))]:
@@ -226,6 +255,11 @@ CORRECTIONS: dict[Any, Callable[..., Any]] = {
     aten.std.correction: _std,
     aten.std_mean.correction: _std_mean,
     aten.logit.default: _logit,
+    aten.xlogy.Tensor: _xlogy,
+    aten.upsample_nearest1d.default: _nearest_1d(0.0),
+    aten.upsample_nearest1d.vec: _nearest_1d(0.0),
+    aten._upsample_nearest_exact1d.default: _nearest_1d(0.5),
+    aten._upsample_nearest_exact1d.vec: _nearest_1d(0.5),
     aten._scaled_dot_product_flash_attention_for_cpu.default: _flash,
     prims.copy_strided.default: _copy_strided,
     aten.index_fill.int_Tensor: _index_fill,

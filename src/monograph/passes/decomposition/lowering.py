@@ -48,9 +48,9 @@ from monograph.passes.decomposition.mutations import (
 )
 from monograph.passes.decomposition.node_metadata import provenance_of
 from monograph.passes.decomposition.obligations import (
-    HISTORY_OF_NOTHING,
     MemoryOf,
     check_draws,
+    other_gradient,
     shows_argument,
 )
 from monograph.passes.decomposition.subgraphs import BODIES, lower_call
@@ -325,9 +325,9 @@ class Lowering:
             formula = None
         if overload in COPIES_IF_NOT_CONTIGUOUS and may_have_gaps(args[0]):
             formula = None
-        has_history = overload in HISTORY_OF_NOTHING and self.history.may_have(args[0])
-        if source is not None and formula is not None and has_history:
-            self.cache.static.reasons[str(overload)] = "its formula makes no gradient of zero"
+        reason = source and formula and other_gradient(overload, args, self.history.may_have)
+        if reason:
+            self.cache.static.reasons[str(overload)] = reason
             formula = None
         if formula is not None:
             table = aliasing_of(overload)

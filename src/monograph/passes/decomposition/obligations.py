@@ -21,7 +21,7 @@ from monograph.passes.functionalization.writes import shows_one_of
 from monograph.passes.graph_builder import is_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from torch.fx.graph import Graph
     from torch.fx.node import Node
@@ -31,10 +31,27 @@ if TYPE_CHECKING:
     from monograph.integers import Facts
 
 
-HISTORY_OF_NOTHING: Final = frozenset(
-    {aten.bernoulli.default, aten.bernoulli.p, aten.fill.Scalar, aten.fill.Tensor}
-)
-"""Operators whose result has a history, and a gradient of zero; their formulas have none."""
+_ZERO = "its formula makes no gradient of zero"
+_FIXED = "its formula takes means and deviations for numbers that depend on nothing"
+_OTHER_GRADIENTS: Final = {
+    **dict.fromkeys((aten.bernoulli.default, aten.bernoulli.p), _ZERO),
+    **dict.fromkeys((aten.fill.Scalar, aten.fill.Tensor), _ZERO),
+    aten.native_batch_norm_backward.default: _FIXED,
+    aten.native_layer_norm_backward.default: _FIXED,
+}
+"""Operators whose formulas have another gradient, and how."""
+
+
+def other_gradient(
+    overload: OpOverload, args: Sequence[Any], may_have: Callable[[Node], bool]
+) -> str:
+    """How the gradient of a formula differs from its operator's, where one may be wanted; or "".
+
+    `may_have` tells whether a value may have a history.
+    """
+    reason = _OTHER_GRADIENTS.get(overload, "")
+    return reason if reason and any(may_have(each) for each in args[:2] if is_tensor(each)) else ""
+
 
 _DEPENDS = "its formula is a copy or none, and the operator decides that by the sizes of each call"
 
@@ -112,4 +129,4 @@ def _need_elements(t: TensorType, facts: Facts) -> None:
             facts.guard(ge(size, 1))
 
 
-__all__ = ["HISTORY_OF_NOTHING", "MemoryOf", "check_draws", "shows_argument"]
+__all__ = ["MemoryOf", "check_draws", "other_gradient", "shows_argument"]
