@@ -227,6 +227,12 @@ def places_of_parts(x):
 
 
 @probe("assumption", rows(4), calls=SIZES, shapes=any_rows, refused=("capture-failed",))
+def gradient_of_a_dropout_of_any_size(x):
+    """PyTorch asks in C++ how many elements it has."""
+    return torch.func.grad(lambda y: torch.dropout(y, 0.5, True).sum())(x)
+
+
+@probe("assumption", rows(4), calls=SIZES, shapes=any_rows, refused=("capture-failed",))
 def exponent_of_a_size(x):
     """`ldexp` takes what is an `int` to C alone."""
     return x * math.ldexp(1.5, x.shape[0])

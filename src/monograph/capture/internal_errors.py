@@ -51,10 +51,15 @@ _STANDS_FOR: Final = {
     "AbstractArray": "abstract array",
 }
 _NAMES: Final = re.compile("|".join(rf"\b(?:torch\.)?{name}\b" for name in _STANDS_FOR))
-_NO_MEMORY: Final = re.compile(
-    r"Cannot access data pointer of Tensor \(e\.g\. FakeTensor.*", re.DOTALL
-)
-"""What C++ says of tensors that stand for others, and of no tensor else."""
+_OF_STAND_INS: Final = {
+    re.compile(r"Cannot access data pointer of Tensor \(e\.g\. FakeTensor.*", re.DOTALL): (
+        "an abstract tensor has no memory"
+    ),
+    re.compile(r"Cannot call (\w+)\(\) on tensor with symbolic sizes.*", re.DOTALL): (
+        r"C++ asks for \1() here, which varies"
+    ),
+}
+"""What C++ says of tensors that stand for others, and of no tensor else; and in our words."""
 _SYMBOLIC: Final = (f"{TORCH}fx/experimental/", f"{TORCH}_higher_order_ops/", torch.__file__)
 """Files of torch that run in a capture alone."""
 _USERS_OPERATIONS: Final = (
@@ -76,7 +81,7 @@ def mistaken(error: BaseException) -> str:
     while step.tb_next is not None:
         step = step.tb_next
     file = step.tb_frame.f_code.co_filename
-    if _NO_MEMORY.search(_said(error)):
+    if any(each.search(_said(error)) for each in _OF_STAND_INS):
         return "capture-failed"
     if _NAMES.search(_said(error)):
         return "" if _says_so_of_plain_numbers(error) else "capture-failed"
@@ -162,7 +167,8 @@ def refusal_of(error: BaseException, at: tuple[Frame, ...] | None = None) -> Mon
         return None
     frames = raised_at(error) if at is None else at
     said = _NAMES.sub(lambda found: _STANDS_FOR[found[0].removeprefix("torch.")], _said(error))
-    said = _NO_MEMORY.sub("an abstract tensor has no memory", said)
+    for pattern, words in _OF_STAND_INS.items():
+        said = pattern.sub(words, said)
     reason = f"{type(error).__name__}: {said}"
     if kind == "bug":
         return problem("bug", at=frames, reason=f"{reason}{_place_of(error)}")
