@@ -757,3 +757,13 @@ def data_that_is_turned(x):
     y = (x * 1).data
     y.t_()
     return y
+
+
+@probe(
+    "memory",
+    lambda: (torch.randn(2, 3, dtype=torch.complex64),),
+    calls={"turned": lambda: (torch.randn(3, 2, dtype=torch.complex64).t(),)},
+)
+def conjugates_in_rows(z):
+    """What is in rows already is given back, and stays lazy."""
+    return z + 1 if z.conj().contiguous().is_conj() else z

@@ -179,7 +179,7 @@ def _leaf(recorder: Recorder, value: Any) -> OutputLeaf:
         if not any(isinstance(recorder.facts.simplify(each), Expr) for each in open_sizes):
             return OutputLeaf(number, None)
         # The limits of sizes decide it, which may be let in later, as sizes of 0 and 1 are.
-        return OutputLeaf(value, recorder.writer.assertion(stated))
+        return OutputLeaf(value, recorder.writer.as_stated(stated))
     node = recorder.writer.operand(number)
     return OutputLeaf(value, node) if isinstance(node, torch.fx.Node) else OutputLeaf(node, None)
 

@@ -307,11 +307,11 @@ class GraphWriter:
         if active().hint_of(number) is None and self.can_compute(number):
             self.number(number)
 
-    def assertion(self, relation: Relation) -> Any:
-        """A node that computes a relation as it was stated, although it is assumed already."""
+    def as_stated(self, value: Expr | Relation) -> Any:
+        """A node that computes a relation, or a size, whatever was learnt of it meanwhile."""
         self._simplifying = False
         try:
-            return self.number(relation)
+            return self.number(value)
         finally:
             self._simplifying = True
 

@@ -290,7 +290,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         """Check every assumption. Raises: outside-read (of a clock); bug (nothing computes it)."""
         self.write_assertions()
         for guard in self._assertions_waiting:
-            self.writer.assertion(guard.relation)
+            self.writer.as_stated(guard.relation)
             reason = f"nothing computes what {relation_text(guard.relation)} is about"
             raise problem("bug", reason=reason)
 
@@ -300,7 +300,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.facts.assume(relation)
 
     def _assert(self, relation: Relation, message: str, origin: object = None) -> None:
-        arguments = (self.writer.assertion(relation), message)
+        arguments = (self.writer.as_stated(relation), message)
         node = self.append(ASSERT_SCALAR, "_assert_scalar", arguments, {})
         self.scopes.describe_assertion(node, origin, self.operations[-2:-1])
 

@@ -277,7 +277,7 @@ class Continuing(Recorder):
     def _computed(self, number: Expr | Real | Relation, refusal: Exception) -> Any:
         if any(s not in self._examples and not self._is_made(s) for s in number.symbols):
             raise refusal
-        return self._run(self.writer.assertion(number), refusal)  # pyright: ignore[reportArgumentType] - any number
+        return self._run(self.writer.as_stated(number), refusal)
 
     def _is_made(self, symbol: Expr) -> bool:
         return self.writer.can_compute(ne(symbol, 0))  # pyright: ignore[reportArgumentType] - a symbol is never known

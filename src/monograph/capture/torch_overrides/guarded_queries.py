@@ -24,6 +24,7 @@ from monograph.abstract.aliasing import (
     ARGUMENT,
     FRESH,
     Result,
+    aliasing_of,
     bit_sources,
     flips_bit,
     may_drop_nothing,
@@ -214,6 +215,8 @@ class _Asked(NamedTuple):
             if subject is not None:
                 return flips ^ self._replace(question=bit).of_subject(subject)
             self.recorder.aliases.check_bit(bit, node)
+            if isinstance(node.target, OpOverload) and aliasing_of(node.target).decides_by_layout:
+                self.recorder.layout_asked(self.tensor, "strides")
             flips ^= flips_bit(node, bit)
         return flips
 
