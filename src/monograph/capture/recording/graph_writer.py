@@ -307,7 +307,7 @@ class GraphWriter:
         if active().hint_of(number) is None and self.can_compute(number):
             self.number(number)
 
-    def as_stated(self, value: Expr | Relation) -> Any:
+    def as_stated(self, value: Expr | Real | Relation) -> Any:
         """A node that computes a relation, or a size, whatever was learnt of it meanwhile."""
         self._simplifying = False
         try:
