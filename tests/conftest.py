@@ -2,6 +2,7 @@
 
 import gc
 import os
+import traceback
 import zlib
 from collections.abc import Generator
 
@@ -42,6 +43,21 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
         gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what was raised before a failure: a refusal hides why no other way was left."""
+    report = yield
+    if report.failed and call.excinfo is not None:
+        error, texts = call.excinfo.value.__context__, []
+        while error is not None and len(texts) < 9:
+            texts.append("".join(traceback.format_exception(error, limit=-8, chain=False)))
+            error = error.__context__
+        report.sections += [("raised before", text) for text in texts]
+    return report
 
 
 @pytest.fixture(autouse=True)
