@@ -767,3 +767,10 @@ def data_that_is_turned(x):
 def conjugates_in_rows(z):
     """What is in rows already is given back, and stays lazy."""
     return z + 1 if z.conj().contiguous().is_conj() else z
+
+
+@probe("memory", lambda: (torch.randn(4, 3),))
+def transforms_that_stay_lazy(x):
+    """Transforms of real numbers give half of it, as a conjugate."""
+    made = torch.fft.ihfft(x), torch.fft.ifft(x), torch.fft.fft(x), torch.fft.ihfft2(x).mH
+    return x + sum(2**i * each.is_conj() for i, each in enumerate(made))

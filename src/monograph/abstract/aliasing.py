@@ -480,13 +480,17 @@ def bit_sources(node: Node | None, bit: LazyBit) -> Iterator[tuple[Node, LazyBit
 
 def flips_bit(node: Node, bit: LazyBit) -> bool:
     """Whether what an operator gives has the bit where its source has not."""
+    if node.target is _aten.fft_ifft.default:
+        given: Any = node.args[0]
+        return bit == "is_conj" and not given.meta["val"].is_complex()
     return node.target in _FLIPS[bit]
 
 
 _FLIPS: Final[Mapping[LazyBit, Collection[Any]]] = {
     "is_conj": (
         *(_aten.conj.default, _aten._conj.default),  # noqa: SLF001 - an operator's name
-        *(_aten.adjoint.default, _aten.matrix_H.default),
+        *(_aten.adjoint.default, _aten.matrix_H.default, _aten.mH.default),
+        *(_aten.fft_ihfft.default, _aten.fft_ihfft2.default, _aten.fft_ihfftn.default),
     ),
     "is_neg": (_aten._neg_view.default,),  # noqa: SLF001 - an operator's name
 }
