@@ -496,3 +496,15 @@ def test_as_in_eager_code(name):
     assert str(found) == str(expected)
     breaks = [each for table in optimizer.tables for each in table.breaks]
     assert bool(breaks) is (name in BREAKING), breaks
+
+
+def test_operators_within_one_call_of_c():
+    """The first of them ends the recording, and the mode that sees them stays until C returns."""
+
+    def probs(x):
+        return torch.distributions.Categorical(logits=x, validate_args=False).probs
+
+    call = optimize()(probs)
+    for _ in range(3):
+        x = torch.randn(1, 3, requires_grad=True)
+        torch.testing.assert_close(call(x), probs(x))

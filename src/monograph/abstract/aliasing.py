@@ -490,7 +490,7 @@ _FLIPS: Final[Mapping[LazyBit, Collection[Any]]] = {
     "is_conj": (
         *(_aten.conj.default, _aten._conj.default),  # noqa: SLF001 - an operator's name
         *(_aten.adjoint.default, _aten.matrix_H.default, _aten.mH.default),
-        *(_aten.fft_ihfft.default, _aten.fft_ihfft2.default, _aten.fft_ihfftn.default),
+        _aten.fft_ihfft.default,
     ),
     "is_neg": (_aten._neg_view.default,),  # noqa: SLF001 - an operator's name
 }

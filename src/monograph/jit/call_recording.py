@@ -174,7 +174,7 @@ class CallRecorder(Hooks):
 
     def leave_observer(self) -> None:
         """Leave the mode that sees operators, where it could not be left within one."""
-        if self._is_observing:
+        if self._is_observing and not self._observer.is_asked:
             self._is_observing = False
             self._observer.__exit__(None, None, None)
 
