@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 import traceback
 import zlib
 from collections.abc import Generator
@@ -64,7 +65,8 @@ def pytest_runtest_makereport(
 def _seeded(request: pytest.FixtureRequest) -> Generator[None]:
     """Seed PyTorch by the test's name: neither order nor worker changes its numbers.
 
-    Raises: AssertionError for a test that leaves gradients off, which others would suffer from.
+    Raises: AssertionError for a test that leaves gradients or the collector off, or a profiler on,
+        which others would suffer from.
     """
     reseed(zlib.crc32(request.node.nodeid.encode()))
     with with_dispatch_keys(dispatch_keys()):
@@ -72,5 +74,10 @@ def _seeded(request: pytest.FixtureRequest) -> Generator[None]:
         was_enabled = torch.is_grad_enabled()
         torch.set_grad_enabled(True)
         has_autograd = (torch.ones((), requires_grad=True) * 1).requires_grad
+    profiler, collects = sys.getprofile(), gc.isenabled()
+    sys.setprofile(None)
+    gc.enable()
+    assert profiler is None, f"the test leaves a profiler on: {profiler}"
+    assert collects, "the test leaves the collector off"
     assert was_enabled, "the test leaves `no_grad` on"
     assert has_autograd, "the test leaves dispatch below autograd"
