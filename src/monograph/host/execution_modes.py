@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTOCAST_STATE",
+    "CALL_WHAT_IS_CAST",
     "MODE_SETTERS",
     "MODE_STATE",
     "casting_within",
@@ -108,15 +109,14 @@ _c: Any = torch._C
 outside_of_dispatch: Callable[[], AbstractContextManager[object]] = _c._RestorePythonTLSSnapshot
 """Within `__torch_dispatch__`: what is called gets there as if user code had called it."""
 
+CALL_WHAT_IS_CAST: Final = frozenset({"_trilinear", "affine_grid_generator", "linalg_pinv"})
+"""The names of operators with a kernel that calls others, which autocast casts."""
 _CASTS: Final = {"cpu": torch._C.DispatchKey.AutocastCPU, "cuda": torch._C.DispatchKey.AutocastCUDA}
 
 
 @contextmanager
 def casting_within() -> Generator[None]:
-    """Within `__torch_dispatch__`: operators that call others are cast as in eager code.
-
-    Autocast is left out there, as that operator was past it.
-    """
+    """Within `__torch_dispatch__`: what an operator calls is cast, as autocast passed it by."""
     with outside_of_dispatch():
         keys = [key for device, key in _CASTS.items() if is_autocast_enabled(device)]
     with ExitStack() as guards:

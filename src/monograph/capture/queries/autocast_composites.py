@@ -23,7 +23,6 @@ from monograph.rules.linear_algebra.einsum import contracted
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from monograph.capture.recording.recorder import Recorder
     from monograph.host.operator_types import OpOverload
     from monograph.integers import Facts
 
@@ -42,13 +41,13 @@ _CAST_INSIDE: Final = tuple(
 """Composite operators whose results autocast gives another dtype."""
 
 
-def record_in_parts(recorder: Recorder) -> None:
+def record_in_parts(recorder: Any) -> None:
     """Record such operators as what they call, from now on and where autocast is on."""
     for overload in _CAST_INSIDE:
         recorder.special[id(overload)] = partial(_in_parts, recorder, overload)
 
 
-def _in_parts(recorder: Recorder, overload: OpOverload, *args: Any, **kwargs: Any) -> Any:
+def _in_parts(recorder: Any, overload: OpOverload, *args: Any, **kwargs: Any) -> Any:
     given = pytree.tree_leaves((args, kwargs))
     devices = {each.device.type for each in given if isinstance(each, torch.Tensor)}
     with outside_of_dispatch():

@@ -49,6 +49,7 @@ from monograph.capture.torch_overrides.caught_errors import note_raising
 from monograph.capture.torch_overrides.collective_order import check_collectives, note_collective
 from monograph.diagnostics import problem
 from monograph.host.dispatch import has_kernel, schema_of
+from monograph.host.execution_modes import CALL_WHAT_IS_CAST
 from monograph.host.fx_nodes import is_removed
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
 from monograph.host.overloads import aten as _aten
@@ -395,8 +396,6 @@ _CASTING: Final = {
 }
 _BY_PROMOTION: Final = frozenset({"cat", "stack"})
 """Autocast lets these choose a dtype as they choose it anyway."""
-_CALL_WHAT_IS_CAST: Final = frozenset({"_trilinear", "affine_grid_generator", "linalg_pinv"})
-"""Operators with a kernel that calls others, which autocast casts."""
 _OF_WHAT_IS_CAST: Final = frozenset({"convolution"})
 """What PyTorch's transforms record for an operator that autocast casts."""
 _COMPUTE_OR_VIEW: Final = frozenset({"einsum", "sum_to_size"})
@@ -486,7 +485,7 @@ def _is_cast(op: Operator, device: str) -> bool:
     key, overload = _CASTING.get(device), op.overload
     if key is None or op.base_name in _BY_PROMOTION:
         return False
-    if has_kernel(overload, key) or op.base_name in _CALL_WHAT_IS_CAST | _OF_WHAT_IS_CAST:
+    if has_kernel(overload, key) or op.base_name in CALL_WHAT_IS_CAST | _OF_WHAT_IS_CAST:
         return True
     computes = op.aliasing.source is None or op.base_name in _COMPUTE_OR_VIEW
     return computes and has_kernel(overload, "CompositeImplicitAutograd")

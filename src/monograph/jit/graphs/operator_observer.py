@@ -11,7 +11,7 @@ import torch
 from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.kernel_errors import raises_for_values
 from monograph.host.dispatch import TorchDispatchMode
-from monograph.host.execution_modes import casting_within
+from monograph.host.execution_modes import CALL_WHAT_IS_CAST, casting_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -77,8 +77,10 @@ class OperatorObserver(TorchDispatchMode):
             self._check(operator, seen.written)
             if torch.Tag.nondeterministic_seeded in operator.tags:
                 return _seeded(seen, operator, args, kwargs or {})
-        with casting_within():
-            return operator(*args, **(kwargs or {}))
+        if operator.overloadpacket.__name__ in CALL_WHAT_IS_CAST:
+            with casting_within():
+                return operator(*args, **(kwargs or {}))
+        return operator(*args, **(kwargs or {}))
 
 
 def _seeded(seen: Observation, operator: Any, args: Any, kwargs: Any) -> Any:
