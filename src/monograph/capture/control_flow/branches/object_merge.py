@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import MISSING, InterpreterFrame
 from monograph.capture.hidden_state.readings import HiddenState
-from monograph.capture.reference_counts import OF_ARGUMENT
+from monograph.capture.reference_counts import of_argument
 from monograph.capture.side_effects.persistent_writes import lines
 from monograph.capture.side_effects.tracking import WriteTarget
 from monograph.diagnostics import Cause, MonographError, problem, user_frames
@@ -114,7 +114,7 @@ def _ends_with(owner: Any, frame: InterpreterFrame) -> bool:
         if not (is_of_graph or is_record or _is_aside(each, running)):
             return False
         n_held += [*map(id, gc.get_referents(each))].count(id(owner))
-    return sys.getrefcount(owner) - n_held <= OF_ARGUMENT
+    return sys.getrefcount(owner) - n_held <= of_argument()
 
 
 def _is_aside(held: Any, running: Sequence[InterpreterFrame]) -> bool:
