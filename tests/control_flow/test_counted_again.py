@@ -1,9 +1,9 @@
 """Who holds an object is told by counts of references, which may be too high for a moment."""
 
+import importlib
+
 import pytest
 import torch
-import torch._dynamo  # what keeps the next import from failing
-from torch._C._dynamo.eval_frame import set_eval_frame
 
 import monograph
 from monograph.capture.control_flow.branches import object_merge
@@ -61,8 +61,9 @@ def test_calls_that_keep_their_arguments(name):
     """Somebody evaluates frames, as `torch.compile` does: then a call adds a reference more."""
     program = PROGRAMS[name]
     example = tuple(each.clone() for each in program.calls[0])
-    before = set_eval_frame(False)
+    eval_frame = importlib.import_module("torch._dynamo.eval_frame")  # not before others count
+    before = eval_frame.set_eval_frame(False)
     try:
         monograph.export(program.make(), example, control_flow="capture")
     finally:
-        set_eval_frame(before)
+        eval_frame.set_eval_frame(before)
