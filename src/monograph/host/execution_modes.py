@@ -22,7 +22,7 @@ __all__ = [
     "casting_within",
     "enter_autocast",
     "is_any_autocast",
-    "is_autocast_enabled",
+    "is_cast",
     "is_plain_execution",
     "is_plain_recording",
     "leave_autocast",
@@ -106,6 +106,13 @@ def restore_autocast(state: tuple[Any, ...]) -> None:
 
 
 _c: Any = torch._C
+
+
+def is_cast(device: str) -> bool:
+    """Whether autocast is on for a device; on some (`meta`) there is none, and asking raises."""
+    return torch.amp.is_autocast_available(device) and is_autocast_enabled(device)
+
+
 outside_of_dispatch: Callable[[], AbstractContextManager[object]] = _c._RestorePythonTLSSnapshot
 """Within `__torch_dispatch__`: what is called gets there as if user code had called it."""
 

@@ -16,7 +16,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from monograph.host.decompositions import composite_formula
-from monograph.host.execution_modes import is_autocast_enabled, outside_of_dispatch
+from monograph.host.execution_modes import is_cast, outside_of_dispatch
 from monograph.host.overloads import aten, present
 from monograph.rules.linear_algebra.einsum import contracted
 
@@ -51,7 +51,7 @@ def _in_parts(recorder: Any, overload: OpOverload, *args: Any, **kwargs: Any) ->
     given = pytree.tree_leaves((args, kwargs))
     devices = {each.device.type for each in given if isinstance(each, torch.Tensor)}
     with outside_of_dispatch():
-        if not any(map(is_autocast_enabled, devices)):
+        if not any(map(is_cast, devices)):
             return NotImplemented
         if overload is aten.einsum.default:
             _settle_contraction(*args)

@@ -21,7 +21,7 @@ from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import TensorType
 from monograph.host.decompositions import composite_formula, core_formulas
-from monograph.host.execution_modes import is_autocast_enabled
+from monograph.host.execution_modes import is_cast
 from monograph.host.overloads import aten, present, prims
 from monograph.integers import eq, known
 
@@ -73,7 +73,7 @@ def _recurrent(overload: OpOverload, n_sizes: int) -> Callable[..., Any]:
     whole = composite_formula(overload)
 
     def formula(data: Tensor, *given: Any) -> Any:
-        if is_autocast_enabled(data.device.type):
+        if is_cast(data.device.type):
             return NotImplemented  # which kernels run it, and in which dtype, depends on more
         sizes, rest = given[:n_sizes], given[n_sizes:]
         hx, params, has_biases, layers, dropout, train, is_bidirectional, *batch_first = rest

@@ -86,3 +86,32 @@ def test_recurrent_layers_stay():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         lowered = monograph.export(layer, (x,)).run_decompositions().module()
         torch.testing.assert_close(lowered(x), layer(x), rtol=0, atol=0)
+
+
+class Turned(torch.nn.Module):
+    """A region without autocast within one."""
+
+    def forward(self, a):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            one = torch.einsum("ij,kj->ik", a, a)
+            with torch.autocast("cpu", enabled=False):
+                other = torch.einsum("ij,kj->ik", a, a)
+        return one, other, torch.tensor([one.dtype is other.dtype])
+
+
+def test_a_region_without_autocast():
+    """What is computed there is not cast, lowered as well."""
+    x = torch.randn(3, 4)
+    program = monograph.export(Turned(), (x,))
+    for each in (program, program.run_decompositions()):
+        torch.testing.assert_close(each.module()(x), Turned()(x))
+
+
+def test_a_device_without_autocast():
+    """Nothing is cast on the meta device, whatever is on for others; layers are lowered."""
+    module = torch.nn.LSTM(4, 4, 2).to("meta")
+    lowered = monograph.export(module, (torch.randn(2, 3, 4, device="meta"),)).run_decompositions()
+    assert not any("lstm" in str(node.target) for node in lowered.graph.nodes)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        program = monograph.export(Asks(PROGRAMS["einsum"]), (torch.randn(3, 4, device="meta"),))
+    assert [*program.graph.nodes][-1].args[0][0].meta["val"].dtype is torch.float32
