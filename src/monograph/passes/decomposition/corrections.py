@@ -205,12 +205,12 @@ def _logit(self: Tensor, eps: float | None = None) -> Tensor:
 def _xlogy(self: Tensor, other: Tensor) -> Tensor:
     """Zero where the first is zero, with the gradient `log(other)` there, where that is finite."""
     made = torch.result_type(self, other)
-    halves = {torch.half, torch.bfloat16}
-    x, y = (each.float() if made in halves else each for each in (self, other))
+    wide = torch.float if made in {torch.half, torch.bfloat16} else made
+    x, y = self.to(wide), other.to(wide)
     is_closed = torch.logical_and(x == 0, torch.logical_or(y <= 0, y == torch.inf))
     product = x * torch.log(y.masked_fill(is_closed, 1))
     product = torch.where(x == 0, product + 0.0, product)  # and never -0.0
-    return product.to(made) if made in halves else product
+    return product if wide is made else product.to(made)
 
 
 def _nearest_1d(offset: float) -> Callable[..., Any]:
