@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ INTERPRETER: Final = f"{OURS}bytecode{os.sep}"
 _INSTEAD: Final = (f"{OURS}generation{os.sep}", f"{INTERPRETER}polyfills{os.sep}in_python.py")
 """What calls a library's model in the user's place, and what stands for builtins."""
 _NATIVE: Final = (OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
+_TEST_RUNNER: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/](?:_pytest|pluggy)[\\/]")
+"""What a test's `assert` and `import` call: it leads to the whole test session."""
 _CALLS_USER_CODE: Final = (
     "nn/modules/",
     "nn/utils/parametrize.py",
@@ -61,6 +64,8 @@ def is_entered(file: str, name: str) -> bool:
     """
     if file.startswith(_NATIVE):
         return file.startswith(_INSTEAD)
+    if _TEST_RUNNER.search(file):
+        return False
     if file.startswith(TORCH):
         inside = file.removeprefix(TORCH).replace(os.sep, "/")
         if inside == _MODULE:
@@ -82,5 +87,7 @@ def is_library(file: str) -> bool:
 
 @functools.cache
 def is_users(file: str) -> bool:
-    """Whether a file is the user's, or of a package that is neither PyTorch nor NumPy."""
-    return not file.startswith((TORCH, "<frozen ", *_NATIVE)) and not is_library(file)
+    """Whether a file is the user's, or of a package that is neither PyTorch, NumPy nor pytest."""
+    if file.startswith((TORCH, "<frozen ", *_NATIVE)) or _TEST_RUNNER.search(file):
+        return False
+    return not is_library(file)

@@ -47,6 +47,8 @@ _WITH_ATTRIBUTES: Final = (FunctionType, property, type)
 
 _OF_PYTHON: Final = 1 << 9
 """The flag of classes that code makes (`Py_TPFLAGS_HEAPTYPE`): objects of others keep theirs."""
+_OF_IMPORTS: Final = frozenset({"__loader__", "__spec__"})
+"""Globals that lead to what imports modules, such as a test runner's whole session."""
 _WRITES_GLOBAL: Final = frozenset(opcode.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 _WRITES_CELL: Final = frozenset(opcode.opmap[name] for name in ("STORE_DEREF", "DELETE_DEREF"))
 _COMPARES: Final = opcode.opmap["COMPARE_OP"]
@@ -185,7 +187,8 @@ class Reach(Digests):
         by = ((frame.f_code, frame.f_lasti),)
         for name, value in list(frame.f_globals.items()):
             self._binding(frame.f_globals, name, by)
-            self.follow(value, Called("global", name), by, outside=True)
+            if name not in _OF_IMPORTS:
+                self.follow(value, Called("global", name), by, outside=True)
 
     def _globals(self, variables: dict[str, Any], plan: Plan, by: Chain) -> None:
         self._named.append((variables, plan))
