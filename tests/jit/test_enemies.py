@@ -1469,6 +1469,43 @@ def inference_mode_and_autocast_within(wrap):
     return [call(x34()) for _ in range(4)]
 
 
+@scenario
+def padding_makes_nested_tensors(wrap):
+    torch.manual_seed(2)
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    call = wrap(lambda x, hidden: encoder(x, src_key_padding_mask=hidden) + 1)
+    hidden = torch.tensor([[False, False, True], [False, False, False]])
+    with torch.no_grad():
+        return [call(x34()[None].expand(2, 3, 4), hidden) for _ in range(3)]
+
+
+@scenario
+def recurrent_layers_in_autocast(wrap):
+    torch.manual_seed(3)
+    layers = nn.RNN(4, 2), nn.LSTM(4, 2)
+
+    def f(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return [layer(x @ torch.eye(4))[0] for layer in layers]
+
+    seen = []
+    for mode in (torch.inference_mode, torch.no_grad):
+        call = wrap(f)
+        with mode():
+            seen += [call(x34()) for _ in range(3)]
+    return seen
+
+
+@scenario
+def a_fast_path_in_autocast(wrap):
+    torch.manual_seed(4)
+    call = wrap(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval())
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        return [call(x34()[None]) for _ in range(3)]
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_as_in_eager_code(name):
     """What the scenario sees is what it sees without us."""

@@ -116,7 +116,12 @@ def is_cast(device: str) -> bool:
 outside_of_dispatch: Callable[[], AbstractContextManager[object]] = _c._RestorePythonTLSSnapshot
 """Within `__torch_dispatch__`: what is called gets there as if user code had called it."""
 
-CALL_WHAT_IS_CAST: Final = frozenset({"_trilinear", "affine_grid_generator", "linalg_pinv"})
+CALL_WHAT_IS_CAST: Final = frozenset(
+    {
+        *("_native_multi_head_attention", "_transformer_encoder_layer_fwd", "_trilinear"),
+        *("affine_grid_generator", "linalg_pinv"),
+    }
+)
 """The names of operators with a kernel that calls others, which autocast casts."""
 _CASTS: Final = {"cpu": torch._C.DispatchKey.AutocastCPU, "cuda": torch._C.DispatchKey.AutocastCUDA}
 

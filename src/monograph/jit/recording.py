@@ -532,6 +532,8 @@ class SegmentRecorder(BranchGraphs):
         if result is None:
             return
         self.keep(result)
+        if isinstance(result, torch.Tensor) and result.is_nested:
+            raise NotRecordable("a nested tensor")
         if isinstance(result, torch.Tensor) or self.is_array(result):
             if self.guards.is_known(result) or id(result) in self.nodes:
                 self.expect(node, expect_same, self.node_of(result))

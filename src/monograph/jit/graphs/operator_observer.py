@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import functools
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ import torch
 
 from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.kernel_errors import raises_for_values
-from monograph.host.dispatch import TorchDispatchMode
+from monograph.host.dispatch import TorchDispatchMode, has_kernel, is_composite
 from monograph.host.execution_modes import CALL_WHAT_IS_CAST, casting_within
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Observation:
     written: list[torch.Tensor] = field(default_factory=list[torch.Tensor])
 
 
+_CASTING: Final = ("AutocastCPU", "AutocastCUDA")
 _OF_DATA: Final = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
 
 
@@ -75,12 +77,18 @@ class OperatorObserver(TorchDispatchMode):
         else:
             _note(seen, operator, args, kwargs or {})
             self._check(operator, seen.written)
-            if torch.Tag.nondeterministic_seeded in operator.tags:
+        with casting_within() if _calls_what_is_cast(operator) else nullcontext():
+            if seen is not None and torch.Tag.nondeterministic_seeded in operator.tags:
                 return _seeded(seen, operator, args, kwargs or {})
-        if operator.overloadpacket.__name__ in CALL_WHAT_IS_CAST:
-            with casting_within():
-                return operator(*args, **(kwargs or {}))
-        return operator(*args, **(kwargs or {}))
+            return operator(*args, **(kwargs or {}))
+
+
+@functools.cache
+def _calls_what_is_cast(operator: Any) -> bool:
+    """Whether its kernel calls what autocast casts: in inference mode composite ones get here."""
+    if operator.overloadpacket.__name__ in CALL_WHAT_IS_CAST:
+        return True
+    return is_composite(operator) and not any(has_kernel(operator, key) for key in _CASTING)
 
 
 def _seeded(seen: Observation, operator: Any, args: Any, kwargs: Any) -> Any:
