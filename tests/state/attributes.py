@@ -30,6 +30,60 @@ class CountsCalls(nn.Module):
         return x * self.calls
 
 
+@state(KEPT)
+class CountsInASlot(nn.Module):
+    """A number counts that is not in the module's `__dict__`."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return x * self.calls
+
+
+@state(KEPT)
+class FillsAListInASlot(nn.Module):
+    """A list grows that is not in the module's `__dict__`."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(1)
+        return x * len(self.seen)
+
+
+@state()
+class WritesASlotFirst(nn.Module):
+    """Every call writes a slot before it reads it."""
+
+    __slots__ = ("last",)
+
+    def forward(self, x):
+        self.last = x * 2
+        return self.last + 1
+
+
+@state(KEPT)
+class DeletesAnAttribute(nn.Module):
+    """The second call fails: what it deletes is gone."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = True
+
+    def forward(self, x):
+        del self.first
+        return x * 2
+
+
 @state()
 class CountsInABuffer(nn.Module):
     """A buffer counts, in place."""

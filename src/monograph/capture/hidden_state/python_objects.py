@@ -102,13 +102,15 @@ def _held(owner: Any, place: MemberDescriptorType | GetSetDescriptorType) -> Any
         return _MISSING
 
 
-def _read_slots(owner: Any) -> dict[str, Any]:
-    held = {name: _held(owner, place) for name, place in slots_of(type(owner)).items()}
-    return {**held, **attributes_of(owner)}
+def held_in(owner: Any, slots: dict[str, MemberDescriptorType]) -> dict[str, Any]:
+    """What an object's slots hold, by name; an empty one has a value of its own."""
+    return {name: _held(owner, place) for name, place in slots.items()}
 
 
-def _write_slots(owner: Any, content: dict[str, Any]) -> None:
-    slots = slots_of(type(owner))
+def put_back_slots(
+    owner: Any, slots: dict[str, MemberDescriptorType], content: dict[str, Any]
+) -> None:
+    """Give an object's slots what they held."""
     for name, place in slots.items():
         value, now = content.get(name, _MISSING), _held(owner, place)
         if value is now:
@@ -117,6 +119,15 @@ def _write_slots(owner: Any, content: dict[str, Any]) -> None:
             place.__delete__(owner)
         else:
             place.__set__(owner, value)
+
+
+def _read_slots(owner: Any) -> dict[str, Any]:
+    return {**held_in(owner, slots_of(type(owner))), **attributes_of(owner)}
+
+
+def _write_slots(owner: Any, content: dict[str, Any]) -> None:
+    slots = slots_of(type(owner))
+    put_back_slots(owner, slots, content)
     for name, value in content.items():
         if name not in slots and getattr(owner, name, _MISSING) is not value:
             object.__setattr__(owner, name, value)

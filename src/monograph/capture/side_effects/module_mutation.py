@@ -104,7 +104,8 @@ def flags_changed(state: ModuleState, watched: Watched) -> frozenset[str]:
         _path(state, saved.module, name).removeprefix("self.")
         for saved in state.saved
         for name, before in saved.attributes.items()
-        if type(before) is bool and (id(saved.module), name) in watched.names and name != "training"
+        if type(before) is bool and (id(saved.module), name) in watched.names
+        if name != "training" and name not in saved.slots
     )
 
 
@@ -259,7 +260,7 @@ def _changed_refusal(
     if written is not None and read is not None:
         label = f"the value that the call before left in `{path}` is read here"
         causes = (Cause(read[:1], label),)
-    value, at = saved.module.__dict__.get(name), written or read or ()
+    value, at = saved.now().get(name), written or read or ()
     return problem("attribute-changed", at=at, causes=causes, name=path, value=value)
 
 
@@ -282,7 +283,7 @@ def _is_filled_once(saved: Snapshot, name: str) -> bool:
     There was nothing (no attribute, None, a missing key), and now there are tensors made of the
     module's own unchanged state alone: computing them again, as the program does, gives the same.
     """
-    now = {**saved.module.__dict__, **saved.module.__dict__["_buffers"]}.get(name)
+    now = {**saved.now(), **saved.module.__dict__["_buffers"]}.get(name)
     before = {**saved.attributes, **saved.tables["_buffers"]}.get(name)
     if isinstance(now, dict) and now is before:
         contents: Any = next(
@@ -404,6 +405,7 @@ def _setting(original: Any) -> Any:
 @_WATCHING.override(torch.nn.Module, "__delattr__")
 def _deleting(original: Any) -> Any:
     def delete(module: Any, name: str) -> None:
+        _note_read(module, name)  # nobody deletes what is not there
         _note_write(module, name)
         original(module, name)
 
@@ -415,9 +417,8 @@ def _getting(_: object) -> Any:
     original: Any = object.__getattribute__
 
     def read(module: Any, name: str) -> Any:
+        _note_read(module, name)
         watched, key = THREAD.watched, (id(module), name)
-        if watched is not None and key in watched.names and key not in watched.written:
-            watched.read_first.setdefault(key, user_frames(sys._getframe(1)))
         if watched is not None and key in watched.arrays:
             if name in _ALL and _is_our_business(sys._getframe(1).f_code.co_filename):
                 return original(module, name)
@@ -433,6 +434,12 @@ def _getting(_: object) -> Any:
 def _is_our_business(file: str) -> bool:
     """Whether who reads all attributes is PyTorch or this package, on nobody's behalf."""
     return file.startswith((OURS, TORCH)) and not file.startswith(INTERPRETER)
+
+
+def _note_read(module: Any, name: str) -> None:
+    watched, key = THREAD.watched, (id(module), name)
+    if watched is not None and key in watched.names and key not in watched.written:
+        watched.read_first.setdefault(key, user_frames(sys._getframe(2)))
 
 
 def _note_write(module: Any, name: str) -> None:

@@ -18,6 +18,7 @@ from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.hidden_state.container_contents import attributes_of
 from monograph.capture.hidden_state.native_state import package_of
 from monograph.capture.hidden_state.opaque_objects import keep
+from monograph.capture.hidden_state.python_objects import held_in, put_back_slots, slots_of
 from monograph.capture.hidden_state.readings import HiddenState
 
 if TYPE_CHECKING:
@@ -40,18 +41,21 @@ _OWN_BUSINESS = frozenset(
 _OF_TRAINING = ("torch.optim.", "torch.distributions.")
 """Packages of PyTorch's whose objects are the user's to change."""
 _MOST_OBJECTS = 10_000
+_WITHOUT_SLOTS: Final = torch.nn.Module.__basicsize__
 TABLES = ("_parameters", "_buffers", "_modules")
 
 
 class Snapshot:
-    """One module's `__dict__`, its tables, and what its attributes lead to."""
+    """One module's `__dict__` and slots, its tables, and what its attributes lead to."""
 
-    __slots__ = ("attributes", "empty", "module", "nested", "tables")
+    __slots__ = ("attributes", "empty", "module", "nested", "slots", "tables")
 
     def __init__(self, module: torch.nn.Module, seen: set[int]) -> None:
         """`seen` holds the identities of what other snapshots remember already."""
         self.module = module
-        self.attributes: dict[str, Any] = dict(module.__dict__)
+        kind = type(module)
+        self.slots = slots_of(kind) if kind.__basicsize__ != _WITHOUT_SLOTS else {}
+        self.attributes: dict[str, Any] = dict(self.now())
         self.tables = {kind: dict(module.__dict__[kind]) for kind in TABLES}
         self.nested: dict[str, list[tuple[Any, Any]]] = {}
         self.empty: dict[str, Any] = {}
@@ -73,6 +77,11 @@ class Snapshot:
             if found:
                 self.nested[name] = found
 
+    def now(self) -> dict[str, Any]:
+        """What attributes hold; without slots it is the module's own table."""
+        current = self.module.__dict__
+        return {**current, **held_in(self.module, self.slots)} if self.slots else current
+
     def _markers(self, name: str, tensor: torch.Tensor, seen: set[int]) -> None:
         """Objects that code hung on a parameter or buffer."""
         found = [
@@ -83,7 +92,7 @@ class Snapshot:
 
     def changed(self) -> list[str]:
         """The attributes that are not what they were; tables are compared by who swaps them."""
-        current, names = self.module.__dict__, list[str]()
+        current, names = self.now(), list[str]()
         if not _are_same(current, self.attributes):
             names += [name for name in current if name not in self.attributes]
             names += [
@@ -109,15 +118,16 @@ class Snapshot:
 
     def restore_attributes(self) -> None:
         """Put everything but the tables' entries back."""
-        current = self.module.__dict__
-        if not _are_same(current, self.attributes):
-            for name in [name for name in current if name not in self.attributes]:
+        current, before = self.module.__dict__, self.attributes
+        if self.slots:
+            put_back_slots(self.module, self.slots, before)
+            before = {name: value for name, value in before.items() if name not in self.slots}
+        if not _are_same(current, before):
+            for name in current.keys() - before.keys():
                 del current[name]
-            for name, value in self.attributes.items():
-                if current.get(name, self) is not value:
-                    current[name] = value
-            if list(current) != list(self.attributes):
-                refill(current, self.attributes)
+            current.update(before)
+            if list(current) != list(before):
+                refill(current, before)
         if any(self.empty.values()):
             for container in self.empty.values():
                 container.clear()
