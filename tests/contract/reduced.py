@@ -299,6 +299,12 @@ def base_of_a_row(x, y):
     return y * (2 if x[0]._base is x else 3)
 
 
+@probe("overlap", two, calls=OTHERS, refused=("outside-read",))
+def base_of_what_a_composite_gives(x, y):
+    """Its kernel may give a view of what it made first."""
+    return (x + y) * (2 if x.repeat_interleave(2, 0)._base is None else 3)
+
+
 @probe("overlap", two, calls=OTHERS)
 def base_of_what_is_made(x, y):
     """There is none."""

@@ -374,3 +374,16 @@ def draws_where_it_leaves(x):
             y = x[x > 9]
             return y + torch.zeros_like(y)
     return x
+
+
+@branching(UP, DOWN, HIGH, refused="branches-disagree")
+def breaks_out_of_a_for_to_the_same_for(x):
+    """What leaves the inner `for` skips its `else`, and the outer one begins it anew."""
+    for _ in range(2):
+        for _ in range(int((x > 0).sum().clamp(0, 3))):
+            if (x > 3).any() or x.sum() < 0:
+                break
+            x = x + 1
+        else:
+            x = x * 2
+    return x

@@ -172,6 +172,18 @@ def asks_how_often(x):
     return y + y._version
 
 
+@branching(*ALL)
+def writes_what_another_name_gives(x):
+    """The inner `if` gives one of two names of what its other side writes to."""
+    total = x.sum()
+    same = total.to(total.dtype)
+    if 0 < x[0] < 3:
+        same = same * 2
+    else:
+        total *= 2
+    return -same
+
+
 class WritesWithGradients(nn.Module):
     """What rounds write needs gradients, and so does what they overwrite."""
 

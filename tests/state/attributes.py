@@ -97,6 +97,19 @@ class CountsInABuffer(nn.Module):
         return x * self.calls
 
 
+@state("buffer-reshaped")
+class ReplacesAnExpandedBuffer(nn.Module):
+    """Nobody can write to its memory, where all elements are one."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1).expand(3))
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return x * self.calls
+
+
 @state()
 class CountsByReplacing(nn.Module):
     """A buffer counts, replaced each time."""

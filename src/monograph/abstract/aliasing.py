@@ -457,6 +457,19 @@ def view_chain(node: Node, within: Results | None = None, *, lies: bool = False)
         found.append(source)
 
 
+def is_view_of(node: Node | None, base: Node | None) -> bool:
+    """Whether a node makes a view of what another gives, by operators that say of what."""
+    while node is not base:
+        if node is None:
+            return False
+        source = source_of(node)
+        is_view = source is not None and source is node.args[0] and results_of(node) != FRESH
+        if not is_view or (node.kwargs and overwritten(node) is None):
+            return False
+        node = source
+    return True
+
+
 def view_steps(node: Node) -> list[Node]:
     """The same chain, with the calls that made several values between these and their source."""
     return [

@@ -95,7 +95,10 @@ def _difference(values: list[Any], may_vary: tuple[type, ...]) -> str:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a is b or bool(a == b) or (a != a and b != b)  # noqa: PLR0124 - NaN is NaN
+    try:
+        return a is b or bool(a == b) or (a != a and b != b)  # noqa: PLR0124 - NaN is NaN
+    except ValueError:
+        return True  # an array, which is no input of a program: the export says so
 
 
 def _word(value: Any) -> str:

@@ -102,11 +102,18 @@ def answered(ends: Sequence[End], found: Ways) -> bool:
     assert test is not None, "it is asked of rounds"
     if not all(end.kind == "joined" and not end.frame.leavings for end in ends):
         return False
+    if any(_is_begun_anew(end, test) for end in ends):
+        return False
     for end in ends:
         if end.frame.ip in test.outs:
             end.frame.stack.append(not test.stays_if)
             end.frame.ip = min(test.tests)
     return True
+
+
+def _is_begun_anew(end: End, test: LoopTest) -> bool:
+    """Whether a way left a `for`, and a loop around it has led to the same `for` again."""
+    return end.frame.ip in test.tests and hasattr(end.frame.stack[-1], "__next__")
 
 
 def run_round(

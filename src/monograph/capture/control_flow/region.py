@@ -28,14 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.aliasing import (
-    FRESH,
-    overwritten,
-    results_of,
-    source_of,
-    view_chain,
-    written_by,
-)
+from monograph.abstract.aliasing import is_view_of, overwritten, view_chain, written_by
 from monograph.abstract.differentiability import WITHOUT_HISTORY
 from monograph.abstract.layout import is_dense
 from monograph.abstract.symbols import to_sym
@@ -207,6 +200,8 @@ class Region:
         """
         if self.is_owned(tensor, taken):
             return tensor
+        if self.lacks(tensor):
+            self._take_again(tensor)
         copy = self.recorder.call(_CLONE, (tensor,), {})
         t = tensor.tensor_type
         if stays and copy.tensor_type.stride() == t.stride():
@@ -314,6 +309,18 @@ class Region:
             copies[node] = made
         return copies[node]
 
+    def _take_again(self, tensor: AbstractTensor) -> None:
+        """Let a view from outside be one of the copy of its owner, as that is by now.
+
+        Raises: branch-writes (nobody can say how it was taken).
+        """
+        root = tensor.storage_root
+        before = next(node for each, node, *_ in self._originals if each is root)
+        if not is_view_of(tensor.node, before):
+            raise self._refused(root, "a view of it is used besides")
+        self._stand_ins.append((tensor, self._viewed(tensor.node, {before: root.node})))
+        self._let_stand(self._stand_ins[-1:])
+
     def _let_stand(self, stand_ins: Sequence[tuple[AbstractTensor, Node | None]]) -> None:
         for tensor, node in stand_ins:
             self._originals.append((tensor, tensor.node, tensor.tensor_type, tensor.n_writes))
@@ -381,7 +388,7 @@ class Region:
 
         Raises: Restart, branch-writes.
         """
-        if _is_view_of(source, value.storage_root) and not self.stands_in(value):
+        if is_view_of(source, value.storage_root.node) and not self.stands_in(value):
             raise _copy_needed(self, value)
         lacking = _lacking(self.recorder.region, value)
         if lacking is not None:
@@ -461,19 +468,6 @@ def _never_needs_gradient(node: Node) -> bool:
     )
 
 
-def _is_view_of(node: Node | None, root: AbstractTensor) -> bool:
-    """Whether a node makes a view of a tensor as it is now, by operators that say of what."""
-    while node is not root.node:
-        if node is None:
-            return False
-        source = source_of(node)
-        is_view = source is not None and source is node.args[0] and results_of(node) != FRESH
-        if not is_view or (node.kwargs and overwritten(node) is None):
-            return False
-        node = source
-    return True
-
-
 def _lacking(region: Region | None, tensor: AbstractTensor) -> Region | None:
     """The nearest region, from here outwards, in which a copy stands for the owner alone."""
     while region is not None and not region.lacks(tensor):
@@ -497,7 +491,7 @@ def copied_as(found: CopyNeeded, copies: Copied) -> None:
     same = copies.setdefault(id(root), [root])
     is_new = all(each is not tensor for each in same)
     is_outside = node is not None and node.graph is not found.region.graph
-    if is_new and is_outside and _is_view_of(node, root):
+    if is_new and is_outside and is_view_of(node, root.node):
         same.append(tensor)
     elif is_known:
         reason = "it is a view of a tensor that was copied before"

@@ -221,11 +221,13 @@ def _keep_layout(
     `asking` are the nodes whose layout results have, or decides what operators do. Of tensors that
     are computed from the buffer, the order of its dimensions decides it.
 
-    Raises: buffer-reshaped (it lies otherwise then).
+    Raises: buffer-reshaped (it lies otherwise then, or nobody can write to an expanded tensor).
     """
     before, t = tuple(buffer.real.stride()), current.tensor_type
     now = t.stride()
-    if buffer.node in recorder.state_asked or buffer.node in map(storage_source, asking):
+    if any(s == 0 and n > 1 for n, s in zip(buffer.real.shape, before, strict=True)):
+        differs = True
+    elif buffer.node in recorder.state_asked or buffer.node in map(storage_source, asking):
         differs = any(w != s and n != 1 for n, w, s in zip(t.shape, before, now, strict=True))
     elif buffer.node in layout_sources(asking):
         differs = 0 in now or stride_order(type_of(buffer.real)) != stride_order(t)

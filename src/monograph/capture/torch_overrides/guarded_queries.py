@@ -12,6 +12,7 @@ every call, and not noted.
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from operator import attrgetter
 from pathlib import Path
@@ -48,7 +49,7 @@ from monograph.capture.recording.operators import OPERATORS
 from monograph.capture.torch_overrides.caught_errors import note_raising
 from monograph.capture.torch_overrides.collective_order import check_collectives, note_collective
 from monograph.diagnostics import problem
-from monograph.host.dispatch import has_kernel, schema_of
+from monograph.host.dispatch import has_kernel, is_composite, schema_of
 from monograph.host.execution_modes import CALL_WHAT_IS_CAST
 from monograph.host.fx_nodes import is_removed
 from monograph.host.operator_types import HigherOrderOperator, OpOverload
@@ -206,7 +207,9 @@ class _Asked(NamedTuple):
         is_given = node is not None and node.op == "placeholder"
         if is_given or (isinstance(call, Node) and isinstance(call.target, HigherOrderOperator)):
             return not self.recorder.aliases.is_aliased(self.tensor)  # it may be what that is given
-        return node is not None and results_of(node) == FRESH
+        if node is None or results_of(node) != FRESH:
+            return False
+        return not _may_view_its_own(call if node.target is operator.getitem else node)
 
     def bit(self, of_tensor: LazyBit) -> bool:
         """Whether the conjugate or negative bit is set: views have it from what they view."""
@@ -235,6 +238,14 @@ class _Asked(NamedTuple):
         if self.counts and not self.recorder.scopes.decides(mode, ""):
             self.recorder.answers_noted.note(mode, self.recorder.origin())
         return self.recorder.scopes.caller_inference
+
+
+def _may_view_its_own(maker: Node) -> bool:
+    """Whether what an operator gives may be a view of what its kernel alone had."""
+    target = maker.target
+    return target is _aten.nonzero.default or (
+        isinstance(target, OpOverload) and is_composite(target)
+    )
 
 
 def note_followed(recorder: Recorder, tensor: AbstractTensor, origin: object = None) -> None:
