@@ -664,6 +664,53 @@ class ClassOfOnesOwn(nn.Module):
         return x * kinds[type(self.weight)] * kinds[self.weight.__class__] * self.weight.detach()
 
 
+class Scaled(nn.Parameter):
+    """One that has more than parameters have."""
+
+    by = 2
+
+    def scaled(self):
+        """A multiple."""
+        return self * self.by
+
+    @property
+    def opposite(self):
+        """The opposite."""
+        return -self
+
+
+class Multiplies(nn.Parameter):
+    """One whose products are others."""
+
+    def mul(self, other):
+        """Twice what PyTorch gives."""
+        return self * other * 2
+
+
+@probe("memory", vec, agrees=AGAIN)
+class MethodsOfAParameter(nn.Module):
+    """What a parameter's class has, and PyTorch does not."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = Scaled(torch.ones(3))
+
+    def forward(self, x):
+        return x * self.weight.scaled() + self.weight.opposite
+
+
+@probe("memory", vec, refused=("unsupported-subclass",))
+class MethodsOfAParameterThatAreOthers(nn.Module):
+    """What a parameter's class has in the place of PyTorch's."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = Multiplies(torch.ones(3))
+
+    def forward(self, x):
+        return self.weight.mul(x)
+
+
 SHARED = torch.ones(3)
 
 

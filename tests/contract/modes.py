@@ -295,6 +295,13 @@ def made_in_the_default_dtype(x):
 
 
 @probe("mode", vec, calls=MODES)
+def asked_of_what_nobody_computes_with(x):
+    """The dtype of a tensor of Python floats alone, and of what would become of an integer."""
+    is_short = torch.tensor(1.5).dtype == torch.float32
+    return x * (2 if is_short else 3), torch.result_type(x.int(), 1.5) == torch.float32
+
+
+@probe("mode", vec, calls=MODES)
 def made_of_numbers(x):
     """`torch.tensor` of Python floats, and what becomes of it."""
     return torch.tensor([1.5, 2.5, 3.5]) * x, torch.tensor(2.0)

@@ -85,6 +85,23 @@ class DeletesAnAttribute(nn.Module):
 
 
 @state()
+class LooksUpAttributesItself(nn.Module):
+    """What its lookup in Python does not find, PyTorch's `__getattr__` does."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.factor = 2
+
+    def __getattribute__(self, name):
+        found = object.__getattribute__(self, name)
+        return found * 4 if name == "factor" else found
+
+    def forward(self, x):
+        return self.layer(x) * self.factor
+
+
+@state()
 class CountsInABuffer(nn.Module):
     """A buffer counts, in place."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -113,6 +114,9 @@ class Flags(MemoryAccess):
         """
         if name != "recorder" and not name.startswith("__"):
             self.recorder.asked(self, "has_no_attributes")
+        found = getattr_static(self.__class__, name, self)
+        if found is not self:  # a parameter's class of the user's has it
+            return found.__get__(self, self.__class__) if hasattr(found, "__get__") else found
         message = f"'Tensor' object has no attribute '{name}'"
         raise AttributeError(message, name=name, obj=self)
 

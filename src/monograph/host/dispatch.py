@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -251,6 +252,34 @@ def has_own_functions(tensor: torch.Tensor) -> bool:
     """Whether results of functions on this tensor have its class (`__torch_function__`)."""
     kind = type(tensor)
     return kind is not torch.Tensor and kind.__torch_function__ is not DISABLED_TORCH_FUNCTION
+
+
+_OF_OBJECTS: Final = frozenset(
+    {
+        *(
+            "__annotations__",
+            "__class_getitem__",
+            "__copy__",
+            "__deepcopy__",
+            "__dict__",
+            "__doc__",
+            "__getstate__",
+        ),
+        *("__init__", "__init_subclass__", "__module__", "__new__", "__reduce__", "__reduce_ex__"),
+        *("__repr__", "__setstate__", "__slots__", "__str__", "__torch_dispatch__"),
+        *("__torch_function__", "__weakref__"),
+    }
+)
+"""What classes of tensors have for themselves, and no operator asks."""
+_METHODS: Final = frozenset(dir(torch.Tensor)) - _OF_OBJECTS
+
+
+def overrides_methods(kind: type) -> bool:
+    """Whether a class without functions of its own puts others in the place of tensors' methods."""
+    if kind is torch.nn.Parameter or kind is torch.Tensor:
+        return False
+    own = takewhile(lambda cls: not cls.__module__.startswith("torch."), kind.__mro__)
+    return any(vars(cls).keys() & _METHODS for cls in own)
 
 
 def is_plain_tensor(value: Any) -> bool:

@@ -126,10 +126,10 @@ def _or_getattr(interpreter: ThreadState, owner: Any, name: str, special: Functi
     try:
         return call_function(interpreter, special, [owner, name], {})
     except AttributeError:
-        other = find_special(interpreter, type(owner), "__getattr__")
-        if other is None:
+        other = lookup(type(owner), "__getattr__")
+        if other is MISSING:
             raise
-    return call_function(interpreter, other, [owner, name], {})
+    return call(interpreter, other, [owner, name], {})
 
 
 def _python_getter(

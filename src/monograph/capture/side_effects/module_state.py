@@ -28,7 +28,7 @@ from monograph.capture.side_effects.snapshots import TABLES, Snapshot
 from monograph.capture.side_effects.sparse_parts import SPARSE, sparse_parts
 from monograph.capture.side_effects.tensor_parts import parts_of
 from monograph.diagnostics import problem
-from monograph.host.dispatch import has_own_dispatch, has_own_functions, is_fake
+from monograph.host.dispatch import has_own_dispatch, has_own_functions, is_fake, overrides_methods
 from monograph.host.module_calls import is_persistent
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class ModuleState:
         layout = unusual_layout(real)
         if layout is not None:
             raise problem("unsupported-layout", what=f"`{name.path}`", layout=layout)
-        if has_own_functions(real) and not is_fake(real):
+        if (has_own_functions(real) and not is_fake(real)) or overrides_methods(type(real)):
             kind = type(real).__qualname__
             raise problem("unsupported-subclass", type=kind, path=name.path)
         node = writer.placeholder(f"{'p' if name.is_parameter else 'b'}_{name.path}")

@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from monograph.abstract.aliasing import LazyBit
-    from monograph.abstract.tensor_type import TensorType
     from monograph.capture.queries.noted_answers import Subject
     from monograph.capture.queries.query_kinds import Question
     from monograph.capture.recording.operators import Operator
@@ -441,27 +440,36 @@ def note_implied(recorder: Recorder) -> None:
         if ("autocast", device, None) not in noted and _is_cast(op, device):
             _note_cast(recorder, node, device)
         if _is_made_of_nothing(op):
-            _note_defaults(recorder, node, made)
+            _note_defaults(recorder, node)
     if collective:
         check_collectives(recorder)
 
 
 def _note_removed(recorder: Recorder, node: Node) -> None:
-    """Of a conversion that nobody computes with, user code may know if it gave its argument."""
+    """Of a conversion that nobody computes with, user code may know if it gave its argument.
+
+    Of a constant it may know the dtype.
+    """
     target = node.target
+    if target is _aten.lift_fresh_copy.default and recorder.asks_dtype is not None:
+        _note_default_dtype(recorder, node)
     is_known = isinstance(target, OpOverload) and OPERATORS.of(target).base_name in _CONVERSIONS
     if is_known and recorder.asks_dtype is None:
         recorder.asks_dtype = node.meta.get("frames", ())
 
 
-def _note_defaults(recorder: Recorder, node: Node, made: TensorType) -> None:
+def _note_defaults(recorder: Recorder, node: Node) -> None:
     """Note what decides where a tensor is made, and a constant's dtype."""
-    if node.target is not _aten.lift_fresh_copy.default:
-        if node not in recorder.own_tensors:
-            recorder.answers_noted.note("default_device", _lines(recorder, node))
-        return
-    recorder.answers_noted.note("default_device", _lines(recorder, node))
-    if made.dtype in {torch.get_default_dtype(), torch.get_default_dtype().to_complex()}:
+    is_constant = node.target is _aten.lift_fresh_copy.default
+    if is_constant or node not in recorder.own_tensors:
+        recorder.answers_noted.note("default_device", _lines(recorder, node))
+    if is_constant:
+        _note_default_dtype(recorder, node)
+
+
+def _note_default_dtype(recorder: Recorder, node: Node) -> None:
+    default = torch.get_default_dtype()
+    if node.meta["val"].dtype in {default, default.to_complex()}:
         recorder.answers_noted.note("default_dtype", _lines(recorder, node))
 
 

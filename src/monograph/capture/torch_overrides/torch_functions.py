@@ -33,7 +33,8 @@ def _tensor(original: Any) -> Any:
     def tensor(data: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
         recorder = listening()
         if recorder is not None and holds_symbols(data):
-            return tensor_from(recorder, data, dtype, device)
+            made = tensor_from(recorder, data, dtype, device)
+            return made.requires_grad_() if options.get("requires_grad") else made
         if is_abstract(data):
             return tensor_of(original, data, dtype=dtype, device=device, **options)
         return original(data, dtype=dtype, device=device, **options)
@@ -129,11 +130,14 @@ for _name in ("diagonal", "histc", "unfold"):
 def _result_type(original: Any) -> Any:
     @functools.wraps(original)
     def result_type(*args: Any, **kwargs: Any) -> torch.dtype:
-        if listening() is not None:
+        recorder, found = listening(), original(*args, **kwargs)
+        if recorder is not None:
+            if found.is_floating_point or found.is_complex:
+                recorder.answers_noted.note("default_dtype", recorder.origin())
             for each in (*args, *kwargs.values()):
                 if isinstance(each, AbstractTensor):
                     each.recorder.dtype_asked(each)
-        return original(*args, **kwargs)
+        return found
 
     return result_type
 

@@ -139,3 +139,34 @@ def test_what_no_operator_takes_is_said_as_in_eager():
 
     with pytest.raises(TypeError, match="must be int, not float"):
         monograph.export(Half(), (torch.ones(4),), dynamic_shapes=({0: Dim.AUTO},))
+
+
+class MadeToBeFollowed(torch.nn.Module):
+    """Tensors of sizes, and of data, that autograd is told to follow."""
+
+    def forward(self, x):
+        """Give them, and what is computed of them."""
+        made = [
+            torch.tensor(float(x.shape[0]), requires_grad=True),
+            torch.tensor([float(x.shape[0]), 2.0], requires_grad=True),
+            torch.tensor(x.sum().item(), requires_grad=True),
+        ]
+        return made, [each * 2 for each in made]
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+def test_tensors_of_numbers_that_autograd_follows(strict):
+    """They are leaves, lowered too, and whether the caller has gradients on or not."""
+    program = monograph.export(
+        MadeToBeFollowed(), (torch.ones(4, 3),), dynamic_shapes="x: n, 3", strict=strict
+    )
+    for form in (program, program.run_decompositions()):
+        for mode in (torch.enable_grad, torch.no_grad):
+            with mode():
+                given, expected = (
+                    torch.utils._pytree.tree_leaves(run(torch.ones(5, 3)))
+                    for run in (form.module(), MadeToBeFollowed())
+                )
+            for one, other in zip(given, expected, strict=True):
+                assert torch.equal(one, other)
+                assert (one.requires_grad, one.is_leaf) == (other.requires_grad, other.is_leaf)
