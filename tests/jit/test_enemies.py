@@ -1498,6 +1498,21 @@ def recurrent_layers_in_autocast(wrap):
 
 
 @scenario
+def run_again_by_a_checkpoint(wrap):
+    layer = nn.Linear(4, 4)
+    with torch.no_grad():
+        layer.weight.fill_(0.1)
+        layer.bias.fill_(1)
+
+    call, seen = wrap(lambda x: layer(x).sin().cos()), []
+    for _ in range(3):
+        x = x34().requires_grad_()
+        torch.utils.checkpoint.checkpoint(call, x, use_reentrant=False).sum().backward()
+        seen.append(x.grad)
+    return seen
+
+
+@scenario
 def a_fast_path_in_autocast(wrap):
     torch.manual_seed(4)
     call = wrap(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval())

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from monograph import ContractError, draft_export, load, save
+from monograph import ContractError, UnsupportedError, draft_export, load, save
 from tests.problems.draft_programs import PROGRAMS
 
 pytestmark = [
@@ -120,3 +120,33 @@ def same(expected, actual):
             torch.testing.assert_close(two, one, rtol=0, atol=0, equal_nan=True)
         else:
             assert one == two or one != one, two  # noqa: PLR0124 - NaN
+
+
+class Wrapped(torch.Tensor):
+    """A tensor that has another inside, and no memory."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        del types
+        plain = [each.inner if isinstance(each, cls) else each for each in args]
+        return function(*plain, **(kwargs or {}))
+
+
+def test_a_result_without_memory_is_refused():
+    """Looking for what it shares ended the process."""
+
+    class Wraps(torch.nn.Module):
+        def forward(self, x):
+            return Wrapped(x * 2)
+
+    with pytest.raises(UnsupportedError) as caught:
+        draft_export(Wraps(), (torch.ones(3),))
+    assert caught.value.diagnostic.name.startswith("unsupported-")

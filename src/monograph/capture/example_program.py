@@ -18,7 +18,13 @@ from monograph.capture.installation import heard_by, listening
 from monograph.capture.recovery.error_recovery import Continuing, Problems
 from monograph.capture.side_effects.process_state import Situation
 from monograph.diagnostics import problem
-from monograph.host.dispatch import dispatch_keys, share_memory, with_dispatch_keys, without_modes
+from monograph.host.dispatch import (
+    dispatch_keys,
+    has_own_dispatch,
+    share_memory,
+    with_dispatch_keys,
+    without_modes,
+)
 from monograph.host.trees import flatten, leaves_of, unflatten
 
 if TYPE_CHECKING:
@@ -103,16 +109,22 @@ def _repeated(call: ExampleCall, module: torch.nn.Module, leaves: list[Any]) -> 
 
 
 def _results(call: ExampleCall, leaves: list[Any]) -> list[Any]:
-    """The returned leaves, which share memory with inputs and each other as they did."""
+    """The returned leaves, which share memory with inputs and each other as they did.
+
+    Raises: unsupported-output (a tensor without memory of its own).
+    """
     bases: list[tuple[torch.Tensor, Any]] = [
         (after, leaf)
         for after, leaf in zip(call.after, leaves, strict=True)
         if isinstance(after, torch.Tensor)
     ]
     made: dict[int, Any] = {id(after): leaf for after, leaf in bases}
-    for each in call.returned:
+    for index, each in enumerate(call.returned):
         if not isinstance(each, torch.Tensor) or id(each) in made:
             continue
+        if has_own_dispatch(each):
+            kind = type(each).__qualname__
+            raise problem("unsupported-output", path=f"output[{index}]", type=kind)
         base = next((new for old, new in bases if share_memory(old, each)), None)
         if base is None:
             base = torch.clone(_whole_memory(each))

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+import torch.utils.checkpoint
 
 from monograph.host.dispatch import modes
 
@@ -22,6 +23,10 @@ BACKWARD_HOOKS: Final[Mapping[str, Any]] = MappingProxyType(
     {"_get_backward_hooks": ([], []), "_get_backward_pre_hooks": []}
 )
 """The methods of modules that `__call__` asks for backward hooks, and what they say of none."""
+
+
+RecomputationEnds: type[Exception] = torch.utils.checkpoint._StopRecomputationError
+"""What a hook of a checkpoint raises where what it runs again has made all that is needed."""
 
 
 def context_class(function: Any) -> Any:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from monograph.host.autograd import RecomputationEnds
 from monograph.host.execution_modes import (
     AUTOCAST_STATE,
     MODE_SETTERS,
@@ -189,7 +190,7 @@ def compile_segment(
     constants["MODES"], constants["modes"] = MODE_STATE, segment.modes
     constants["OtherMetadata"], constants["OTHER"] = OtherMetadata, OTHER
     constants["OtherData"], constants["OTHER_DATA"] = OtherData, OTHER_DATA
-    constants["VARIED"] = points.varied
+    constants["VARIED"], constants["Ends"] = points.varied, RecomputationEnds
     if graph is not None and is_compiled:
         inputs = [tensor for _, tensor in segment.inputs]
         constants["GRAPH"] = points.compile(graph, inputs)
@@ -295,7 +296,8 @@ def _graph_call(segment: SegmentRecorder, n_outputs: int) -> list[str]:
     if segment.assumptions:
         lines += ["  except OtherData as other:", "    VARIED.add(other.args[0])"]
         lines += [f"    {line}" for line in _leaving(segment, "return OTHER_DATA")]
-    for kind, left in (("OtherMetadata", "return OTHER"), ("Exception", leave)):
+    ways_out = ("OtherMetadata", "return OTHER"), ("Ends", "raise"), ("Exception", leave)
+    for kind, left in ways_out:
         lines += [f"  except {kind}:", *(f"    {line}" for line in _leaving(segment, left))]
     return lines
 
