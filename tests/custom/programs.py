@@ -196,6 +196,23 @@ def writes_to_a_transposed_view(x, y):
     return z.sum(0)
 
 
+@custom_op("own::grown", mutates_args=("x",), schema="(Tensor(a0!) x) -> Tensor[]")
+def grown(x):
+    x.add_(1)
+    return [x * 2, x * 3]
+
+
+@grown.register_fake
+def _(x):
+    return [torch.empty_like(x), torch.empty_like(x)]
+
+
+@program(one)
+def writes_and_returns_a_list(x):
+    y = x * 1
+    return grown(y), grown(x), y
+
+
 @custom_op("own::norm_in_place", mutates_args=("x",))
 def norm_in_place(x: Tensor) -> Tensor:
     norm = x.norm()

@@ -486,9 +486,9 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def _wrap_outputs(self, op: Operator, outputs: list[Any], result: Any, node: Node) -> Any:
         """Several results, some of which are arguments written to."""
-        results = result if isinstance(result, list | tuple) else (result,)
-        wrapped: list[Any] = []
         single = len(outputs) == 1
+        results = (result,) if single else result
+        wrapped: list[Any] = []
         for i, (given, t) in enumerate(zip(outputs, results, strict=False)):
             item = node if single else self.append(getitem, "getitem", (node, i), {}, beside=node)
             if given:

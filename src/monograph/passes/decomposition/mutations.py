@@ -407,7 +407,7 @@ def _mutation_without_form(
     results = lowering.builder.call(overload, *as_called(overload, given | copies))
     for name in op.mutated:
         _write_all(lowering, [bound.get(name)], _listed(copies[name]))
-    flat = results if isinstance(results, list) else [results]
+    flat = [results] if len(op.returned_arguments) == 1 else results or ()
     own = [r for r, n in zip(flat, op.returned_arguments, strict=False) if n is None]
     return _returned(op, bound, own)
 
