@@ -276,8 +276,6 @@ _METHODS: Final = frozenset(dir(torch.Tensor)) - _OF_OBJECTS
 
 def overrides_methods(kind: type) -> bool:
     """Whether a class without functions of its own puts others in the place of tensors' methods."""
-    if kind is torch.nn.Parameter or kind is torch.Tensor:
-        return False
     own = takewhile(lambda cls: not cls.__module__.startswith("torch."), kind.__mro__)
     return any(vars(cls).keys() & _METHODS for cls in own)
 

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
 
 
+_PLAIN: Final = (Parameter, torch.Tensor)
+
+
 @dataclass(frozen=True, slots=True)
 class StateTensor:
     """One parameter or buffer: its first name, its placeholder, and what stands for it."""
@@ -165,9 +168,11 @@ class ModuleState:
         layout = unusual_layout(real)
         if layout is not None:
             raise problem("unsupported-layout", what=f"`{name.path}`", layout=layout)
-        if (has_own_functions(real) and not is_fake(real)) or overrides_methods(type(real)):
-            kind = type(real).__qualname__
-            raise problem("unsupported-subclass", type=kind, path=name.path)
+        kind = type(real)
+        if kind not in _PLAIN and (
+            (has_own_functions(real) and not is_fake(real)) or overrides_methods(kind)
+        ):
+            raise problem("unsupported-subclass", type=kind.__qualname__, path=name.path)
         node = writer.placeholder(f"{'p' if name.is_parameter else 'b'}_{name.path}")
         given = recorder.options.scratch.get(name.path)
         before = given or type_of(real)
