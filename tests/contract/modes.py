@@ -283,6 +283,15 @@ class LinearUnderAutocast(nn.Module):
 
 
 @probe("mode", vec, calls=MODES)
+def leaves_gradients_on(x):
+    """They are on after the call, whatever the caller's mode is."""
+    torch.set_grad_enabled(False)
+    y = x * 2
+    torch.set_grad_enabled(True)
+    return y
+
+
+@probe("mode", vec, calls=MODES)
 def default_dtype_asked(x):
     """A branch on the default dtype."""
     return x * 2 if torch.get_default_dtype() == torch.float32 else x * 3

@@ -36,6 +36,9 @@ def follow_caller(captured: Capture, again: Callable[[], Capture | None]) -> Non
         return
     if other is None or account(captured) != account(other):
         return
+    left = recorder.scopes.grad
+    if left is not None and left is other.recorder.scopes.grad:
+        return  # a mode of its own is left, in either
     states = _followed(recorder, other.recorder, mode)
     if states is not None:
         recorder.scopes.states = states

@@ -419,6 +419,8 @@ _TOLD_OF_GRADIENTS: Final = frozenset({"_linear_cross_entropy_batch_chunked"})
 def note_implied(recorder: Recorder) -> None:
     """Note what the operators of a finished run depend on."""
     collective, noted = bool(recorder.unawaited), recorder.answers_noted.answers
+    if recorder.scopes.grad is not None:  # which the call leaves behind
+        recorder.answers_noted.note("grad_mode", recorder.origin())
     for node in recorder.operations:
         target = node.target
         if is_removed(node) or not isinstance(target, OpOverload):
