@@ -299,8 +299,8 @@ def _broken_apart(contract: Contract, leaves: Sequence[Any]) -> Iterator[Clause]
     paths = [*(clause.path for clause in contract.clauses), *state_asked(contract)]
     for one, other in pairs_apart(contract):
         pair = leaves[one], leaves[other]
-        if any(not isinstance(leaf, torch.Tensor) for leaf in pair):
-            continue
+        if any(getattr(leaf, "layout", None) is not torch.strided for leaf in pair):
+            continue  # another clause says so
         path, beside = paths[one], paths[other]
         if one == other:
             if is_folded(leaves[one]):

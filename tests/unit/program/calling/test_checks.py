@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import monograph
 from monograph.diagnostics import BugError, ContractError
 from monograph.integers import Facts, Guard, any_of, eq, ge, gt, maximum, to_float
 from monograph.program import Contract, NumberClause, TensorClause, ValueClause, compile_checks
@@ -294,3 +295,19 @@ def test_checking_is_cheap(count, most_us, symbols):
         check(leaves)
         times.append(time.perf_counter() - started)
     assert min(times) * 1e6 < 2 * most_us
+
+
+class Writes(torch.nn.Module):
+    """Writes to an input, which another must not overlap."""
+
+    def forward(self, x, y):
+        """Copy."""
+        return x.copy_(y)
+
+
+def test_what_has_no_memory_of_one_piece_overlaps_nothing():
+    """A sparse matrix is refused for its layout, where memory is compared besides."""
+    pair = tensor(4, 3), tensor(4, 3)
+    program = monograph.export(Writes(), pair).run_decompositions().module()
+    with pytest.raises(ContractError, match=r"x\.layout"):
+        program(*(each.to_sparse() for each in pair))
