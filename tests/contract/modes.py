@@ -282,6 +282,19 @@ class LinearUnderAutocast(nn.Module):
         return self.layer(x).relu()
 
 
+@probe(
+    "mode",
+    lambda: (m(3, 3)[:, :2],),
+    calls={"in rows": lambda: (m(3, 2),)},
+    refused=("gradient-in-forward",),
+)
+def parts_of_what_may_be_an_inference_tensor(x):
+    """A copy is one, what lies in rows is given back; so are parts of either."""
+    with torch.inference_mode():
+        y = x.contiguous()
+    return y.chunk(2)
+
+
 @probe("mode", vec, calls=MODES)
 def leaves_gradients_on(x):
     """They are on after the call, whatever the caller's mode is."""

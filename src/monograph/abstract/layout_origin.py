@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.fx.node import Node
 
-from monograph.abstract.aliasing import ARGUMENT, FRESH, VIEW, aliasing_of, results_of
+from monograph.abstract.aliasing import ARGUMENT, FRESH, VIEW, aliasing_of, results_of, source_of
 from monograph.abstract.layout import is_contiguous
 from monograph.abstract.tensor import AbstractTensor
 from monograph.host.dispatch import schema_of
@@ -147,13 +147,15 @@ def _lies_by_law(node: Node, question: LayoutQuestion) -> bool:
 
 def copied_by_layout(node: Node | None) -> Iterator[tuple[Node, AbstractTensor]]:
     """The calls behind a tensor that copy or not as their argument lies, and that argument."""
-    while node is not None and isinstance(node.target, OpOverload):
-        by_layout = aliasing_of(node.target).decides_by_layout
-        source: Any = node.args[0] if by_layout or results_of(node) != FRESH else None
-        call, node = node, source if isinstance(source, Node) else None
-        value = None if node is None else node.meta.get("val")
-        if by_layout and isinstance(value, AbstractTensor):
-            yield call, value
+    while node is not None:
+        target, source = node.target, source_of(node)
+        if isinstance(target, OpOverload) and aliasing_of(target).decides_by_layout:
+            value = None if source is None else source.meta.get("val")
+            if isinstance(value, AbstractTensor):
+                yield node, value
+        elif results_of(node) == FRESH:
+            return
+        node = source
 
 
 def _name(target: OpOverload) -> str:

@@ -418,7 +418,7 @@ _TOLD_OF_GRADIENTS: Final = frozenset({"_linear_cross_entropy_batch_chunked"})
 
 def note_implied(recorder: Recorder) -> None:
     """Note what the operators of a finished run depend on."""
-    collective, noted = bool(recorder.unawaited), recorder.answers_noted.answers
+    collective = bool(recorder.unawaited)
     if recorder.scopes.grad is not None:  # which the call leaves behind
         recorder.answers_noted.note("grad_mode", recorder.origin())
     for node in recorder.operations:
@@ -434,17 +434,22 @@ def note_implied(recorder: Recorder) -> None:
             note_collective(recorder, node, _lines(recorder, node))
         if op.base_name in _TOLD_OF_GRADIENTS:
             _note_all_followed(recorder, node)
-        value = node.meta.get("val")
-        made = value.tensor_type if isinstance(value, AbstractTensor) else _first_of(value)
-        if made is None:
-            continue
-        device = made.device.type
-        if ("autocast", device, None) not in noted and _is_cast(op, device):
-            _note_cast(recorder, node, device)
-        if _is_made_of_nothing(op):
-            _note_defaults(recorder, node)
+        _note_surroundings(recorder, node, op)
     if collective:
         check_collectives(recorder)
+
+
+def _note_surroundings(recorder: Recorder, node: Node, op: Operator) -> None:
+    """Note what decides the dtype and the place of what an operator makes."""
+    value = node.meta.get("val")
+    made = value.tensor_type if isinstance(value, AbstractTensor) else _first_of(value)
+    if made is None:
+        return
+    device = made.device.type
+    if ("autocast", device, None) not in recorder.answers_noted.answers and _is_cast(op, device):
+        _note_cast(recorder, node, device)
+    if _is_made_of_nothing(op):
+        _note_defaults(recorder, node)
 
 
 def _note_removed(recorder: Recorder, node: Node) -> None:
