@@ -258,3 +258,34 @@ program.module()(torch.ones(3))
 assert "torch._dynamo" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def either(_, x, d):
+    """Give an input as it is, or without its history."""
+    if d.sum() > 0:
+        x = x.detach()
+    return x + 1
+
+
+def test_an_expanded_input_with_gradients():
+    """Each of its elements has a gradient of its own, which no copy hands on."""
+    expanded = torch.randn(3).expand(3, 3)
+    found = refusal(either, expanded.clone().as_strided((3, 3), (0, 1)).requires_grad_(), ONE)
+    assert found.diagnostic.name == "gradient-in-forward"
+
+
+def test_an_expanded_input_without_gradients():
+    """The program holds for calls without any."""
+
+    class Either(nn.Module):
+        forward = either
+
+    program = monograph.export(Either(), (torch.randn(3).expand(3, 3), ONE)).module()
+    x = torch.randn(3).expand(3, 3)
+    for d in (ONE, -ONE):
+        assert torch.equal(program(x, d), x + 1)
+    with pytest.raises(monograph.ContractError, match="requires_grad"):
+        program(torch.randn(3).expand(3, 3).requires_grad_(), ONE)
+
+
+ONE = torch.ones(1)

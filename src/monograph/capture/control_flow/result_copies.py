@@ -13,6 +13,8 @@ import torch
 from monograph.abstract.aliasing import view_chain
 from monograph.abstract.symbols import to_sym
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.torch_overrides.guarded_queries import note_followed
+from monograph.diagnostics import problem
 from monograph.host.fx_nodes import is_superfluous
 
 if TYPE_CHECKING:
@@ -29,9 +31,17 @@ _STRIDED = torch.ops.aten.as_strided.default
 
 
 def copied_with_gaps(tensor: AbstractTensor) -> AbstractTensor:
-    """A copy with the strides of a tensor that has gaps, or is expanded; gradients go through."""
+    """A copy with the strides of a tensor that has gaps, or is expanded; gradients go through.
+
+    Raises: gradient-in-forward (each element of an expanded input has a gradient of its own).
+    """
     if tensor.node is None or view_chain(tensor.node)[-1].op == "placeholder":
         tensor.recorder.layout_asked(tensor, "strides")  # what is computed has no gaps of inputs
+        if 0 in tensor.storage_root.tensor_type.stride():
+            note_followed(tensor.recorder, tensor)
+            if tensor.tensor_type.requires_grad:
+                because = "gives an expanded input, with a gradient for each of its elements"
+                raise problem("gradient-in-forward", what="if", because=because)
     call = tensor.recorder.call
     found = tensor
     for dim, stride in enumerate(tensor.tensor_type.stride()):
