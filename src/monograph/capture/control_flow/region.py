@@ -207,7 +207,7 @@ class Region:
         if stays and copy.tensor_type.stride() == t.stride():
             mark_superfluous(copy.node)
             return copy
-        return copied_with_gaps(tensor) if keeps_gaps and t.strides is not None else copy
+        return copied_with_gaps(self, tensor) if keeps_gaps and t.strides is not None else copy
 
     def shared(self, values: Sequence[Any]) -> list[list[Any]]:
         """For each result: the objects that it may be one with, itself if others are it too."""

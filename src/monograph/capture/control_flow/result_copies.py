@@ -30,7 +30,7 @@ _SCATTER = torch.ops.aten.as_strided_scatter.default
 _STRIDED = torch.ops.aten.as_strided.default
 
 
-def copied_with_gaps(tensor: AbstractTensor) -> AbstractTensor:
+def copied_with_gaps(region: Region, tensor: AbstractTensor) -> AbstractTensor:
     """A copy with the strides of a tensor that has gaps, or is expanded; gradients go through.
 
     Raises: gradient-in-forward (each element of an expanded input has a gradient of its own).
@@ -38,7 +38,7 @@ def copied_with_gaps(tensor: AbstractTensor) -> AbstractTensor:
     if tensor.node is None or view_chain(tensor.node)[-1].op == "placeholder":
         tensor.recorder.layout_asked(tensor, "strides")  # what is computed has no gaps of inputs
         if 0 in tensor.storage_root.tensor_type.stride():
-            note_followed(tensor.recorder, tensor)
+            note_followed(region.recorder, tensor)
             if tensor.tensor_type.requires_grad:
                 because = "gives an expanded input, with a gradient for each of its elements"
                 raise problem("gradient-in-forward", what="if", because=because)
