@@ -260,6 +260,17 @@ assert "torch._dynamo" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_an_input_beside_what_a_branch_may_give_back():
+    """A caller may give one tensor for both."""
+
+    def forward(_, x, other):
+        if x.sum() > 1:
+            x = x * 2
+        return x + 1, other is x
+
+    assert refusal(forward, ONE, torch.zeros(1)).diagnostic.name == "outside-read"
+
+
 def either(_, x, d):
     """Give an input as it is, or without its history."""
     if d.sum() > 0:

@@ -205,6 +205,12 @@ class AliasAnalysis:
                     found.append(each)
         return found
 
+    def possible_objects(self, value: Any) -> list[Any]:
+        """What a value may be: itself, or what one side gave or left as it was."""
+        if not isinstance(value, AbstractTensor) or value.storage_root is not value:
+            return [value]
+        return self.possible_storages(value)
+
     def check_same(self, left: Any, right: Any) -> None:
         """Code asks whether two values are one object.
 

@@ -431,7 +431,8 @@ class Strict(Hooks):
         """
         if left is right or frame.code.co_filename.startswith(TORCH):
             return NotImplemented
-        if are_given(left, right):
+        ones, others = map(self._recorder.aliases.possible_objects, (left, right))
+        if any(are_given(one, other) for one in ones for other in others):
             self.refuse(identity_refusal())
         self._recorder.aliases.check_same(left, right)
         known = are_one(left, right)
