@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -114,7 +113,8 @@ class Flags(MemoryAccess):
         """
         if name != "recorder" and not name.startswith("__"):
             self.recorder.asked(self, "has_no_attributes")
-        found = getattr_static(self.__class__, name, self)
+        kinds = self.__class__.__mro__
+        found = next((vars(cls)[name] for cls in kinds if name in vars(cls)), self)
         if found is not self:  # a parameter's class of the user's has it
             return found.__get__(self, self.__class__) if hasattr(found, "__get__") else found
         message = f"'Tensor' object has no attribute '{name}'"
