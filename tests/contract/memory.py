@@ -667,7 +667,7 @@ class ClassOfOnesOwn(nn.Module):
 class Scaled(nn.Parameter):
     """One that has more than parameters have."""
 
-    by = 2
+    by: int = 2
 
     def scaled(self):
         """A multiple."""

@@ -254,29 +254,26 @@ def has_own_functions(tensor: torch.Tensor) -> bool:
     return kind is not torch.Tensor and kind.__torch_function__ is not DISABLED_TORCH_FUNCTION
 
 
+class _Empty:
+    """What every class has for itself, in this version of Python."""
+
+    annotated: int
+
+
 _OF_OBJECTS: Final = frozenset(
     {
-        *(
-            "__annotations__",
-            "__class_getitem__",
-            "__copy__",
-            "__deepcopy__",
-            "__dict__",
-            "__doc__",
-            "__getstate__",
-        ),
-        *("__init__", "__init_subclass__", "__module__", "__new__", "__reduce__", "__reduce_ex__"),
-        *("__repr__", "__setstate__", "__slots__", "__str__", "__torch_dispatch__"),
-        *("__torch_function__", "__weakref__"),
+        *("__class_getitem__", "__copy__", "__deepcopy__", "__getstate__", "__init__"),
+        *("__init_subclass__", "__new__", "__reduce__", "__reduce_ex__", "__repr__"),
+        *("__setstate__", "__slots__", "__str__", "__torch_dispatch__", "__torch_function__"),
     }
 )
 """What classes of tensors have for themselves, and no operator asks."""
-_METHODS: Final = frozenset(dir(torch.Tensor)) - _OF_OBJECTS
+_METHODS: Final = frozenset(dir(torch.Tensor)) - _OF_OBJECTS - vars(_Empty).keys()
 
 
 def overrides_methods(kind: type) -> bool:
     """Whether a class without functions of its own puts others in the place of tensors' methods."""
-    own = takewhile(lambda cls: not cls.__module__.startswith("torch."), kind.__mro__)
+    own = takewhile(lambda cls: not f"{cls.__module__}.".startswith("torch."), kind.__mro__)
     return any(vars(cls).keys() & _METHODS for cls in own)
 
 
