@@ -11,6 +11,8 @@ from monograph.capture.recording.alias_analysis import AliasAnalysis
 from monograph.diagnostics import problem
 
 if TYPE_CHECKING:
+    from torch.fx import Node
+
     from monograph.abstract.layout import LayoutQuestion
     from monograph.abstract.tensor import AbstractTensor
     from monograph.diagnostics import MonographError
@@ -21,6 +23,7 @@ class DeadScope:
     """Stands for the recorder in tensors of a region that was left; they still say their types."""
 
     tells_users = False
+    input_nodes: tuple[Node, ...] = ()  # nothing that a region made is an input
 
     def __init__(self, facts: Facts, operator: str) -> None:
         self.facts = facts
