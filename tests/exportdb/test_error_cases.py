@@ -80,7 +80,7 @@ def test_the_rewritten_program_works_and_is_right(name):
         assert found, f"{name}: {found}"
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("name", sorted(UNKNOWN))
 def test_where_no_program_is_known(name):
     """It is said so."""
     with pytest.raises(ValueError, match=f"no program is known that is refused as {name}"):
