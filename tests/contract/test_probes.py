@@ -50,7 +50,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:Exception in thread",
     "ignore:The .grad attribute of a Tensor that is not a leaf",
     "ignore:.*non-writable",
-    "ignore:.torch.jit.script. is deprecated",
+    "ignore:.torch.jit.script. is",
     "ignore:None of the inputs have requires_grad=True",
     "ignore:An output with one or more elements was resized",
     "ignore:.torch._utils.is_compiling. is deprecated",

@@ -265,6 +265,7 @@ _OF_OBJECTS: Final = frozenset(
         *("__class_getitem__", "__copy__", "__deepcopy__", "__getstate__", "__init__"),
         *("__init_subclass__", "__new__", "__reduce__", "__reduce_ex__", "__repr__"),
         *("__setstate__", "__slots__", "__str__", "__torch_dispatch__", "__torch_function__"),
+        *("__annotate_func__", "__annotations_cache__"),  # of Python 3.14
     }
 )
 """What classes of tensors have for themselves, and no operator asks."""

@@ -33,6 +33,11 @@ def version() -> str:
     return ".".join(torch.__version__.split(".")[:2])
 
 
+def assigned_numbers_fill() -> bool:
+    """Whether `t[:] = 1` fills; before 2.15 it copies, which is refused to shared elements."""
+    return tuple(map(int, version().split("."))) >= (2, 15)
+
+
 def unresolved() -> list[str]:
     """The names of torch's, public or private, that files of this folder use and that are gone."""
     files = sorted(Path(__file__).parent.glob("*.py"))

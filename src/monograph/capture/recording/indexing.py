@@ -25,6 +25,7 @@ from monograph.capture.recording.unbacked_values import (
 )
 from monograph.host.autograd import are_transforms_active, indexes_by_numbers, is_wrapped
 from monograph.host.overloads import aten
+from monograph.host.versions import assigned_numbers_fill
 from monograph.integers import ge, lt
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from monograph.capture.recording.recorder import Recorder
 
 _END = 2**63 - 1
+_NUMBERS_FILL = assigned_numbers_fill()
 _MASKS = frozenset({torch.bool, torch.uint8})
 _INDICES = frozenset({torch.int64, torch.int32}) | _MASKS
 
@@ -63,7 +65,10 @@ def setitem(recorder: Recorder, tensor: AbstractTensor, index: Any, value: Any) 
     if indices is not None:
         _put(recorder, view, indices, value)
     elif not isinstance(value, torch.Tensor):
-        write_number(recorder, view, value)
+        if _NUMBERS_FILL:
+            recorder.call(aten.fill_.Scalar, (view, value), {})
+        else:
+            write_number(recorder, view, value)
     else:
         source = _without_leading_ones(recorder, recorder.abstract(value), view)
         recorder.call(_assignment(view, source), (view, source), {})
