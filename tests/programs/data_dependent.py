@@ -211,3 +211,32 @@ def item_found_equal_to_a_size(x, lengths):
     n = lengths.max().item()
     mask = torch.arange(n) < lengths[:, None]
     return x[:2] * mask
+
+
+def routed(n=6):
+    """Give rows, and for each the two of twelve experts that it goes to."""
+    return torch.randn(n, 4), torch.randn(n, 12).topk(2).indices
+
+
+@program(routed)
+def mixture_of_experts(x, chosen):
+    """Rows in the order of their experts, a slice for each, put back where they were."""
+    places = chosen.view(-1).argsort()
+    rows = x[places // 2]
+    start, made = 0, []
+    counts = x.new_zeros(chosen.shape[0], 12).scatter(1, chosen, 1).sum(0).long()
+    for at, count in enumerate(counts.tolist()):
+        made.append(rows[start : start + count] * (at + 1) + count)
+        start += count
+    made = torch.cat(made)
+    result = torch.empty_like(made)
+    result[places] = made
+    return result.view(x.shape[0], 2, 4).sum(1)
+
+
+@program(lambda n=9: (torch.randn(n, 4), torch.randn(n), torch.tensor([2, 5])))
+def one_slice_of_two(x, weights, bounds):
+    """A slice of each, by the same numbers out of data, and what is around it."""
+    start, end = bounds.tolist()
+    rows = x[start:end] * weights[start:end, None]
+    return rows, x[start:end].shape[0] + 1, torch.cat([x[:start], x[start:end], x[end:]])

@@ -104,6 +104,7 @@ class Facts:
         "knowledge",
         "listener",
         "locate",
+        "named",
         "outer",
         "outside",
         "overlook",
@@ -128,6 +129,8 @@ class Facts:
         self.float_inputs: set[Expr] = set()
         # How messages call symbols that users did not name.
         self.spoken: dict[Expr, str] = {}
+        # The symbols that stand for what numbers out of data make.
+        self.named: dict[tuple[Int, ...], tuple[Expr, Expr]] = {}
         self.knowledge = Knowledge(self.pool, self._precedence)
         self.locate: Callable[[], Origin] = _nowhere
         # Symbols that no program computes, and what refuses to use one, or tells a draft its value.
@@ -184,6 +187,7 @@ class Facts:
         copied.float_inputs = {*self.float_inputs}
         copied.outside = self.outside
         copied.spoken = {**self.spoken}
+        copied.named = {**self.named}
         copied.knowledge = self.knowledge.copy(copied._precedence)
         copied.locate = _nowhere
         copied.listener = copied.overlook = copied.example = copied.rounded = None

@@ -378,9 +378,9 @@ class GraphWriter:
             partial = partial + term
             if negative:
                 positive = self._write_term(-coefficient, atoms)[1]
-                summed = self._emit("sub", operator.sub, (summed, positive), partial)
+                summed = self._remember("sub", operator.sub, (summed, positive), partial)
             else:
-                summed = self._emit("add", operator.add, (summed, written), partial)
+                summed = self._remember("add", operator.add, (summed, written), partial)
         return summed
 
     def _write_term(self, coefficient: int, atoms: tuple[Expr, ...]) -> tuple[Any, Any]:

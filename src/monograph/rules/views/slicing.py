@@ -113,14 +113,38 @@ def slice_range(n: Int, start: Int | None, end: Int | None) -> tuple[Int, Int]:
         begin = at_least_zero(_from_end(n, start))
         return shorter(begin, n), at_least_zero(n - begin)
     begin = at_least_zero(_from_end(n, start))
-    return shorter(begin, n), at_least_zero(shorter(_from_end(n, end), n) - begin)
+    length = at_least_zero(shorter(_from_end(n, end), n) - begin)
+    is_long = isinstance(length, Expr) and length.kind == "max" and _many_unknowns(length)
+    return _named(n, start, end) if is_long else (shorter(begin, n), length)
+
+
+def _many_unknowns(*numbers: Int) -> bool:
+    """Whether more than one number out of data decides these."""
+    symbols = {each for e in numbers if isinstance(e, Expr) for each in e.symbols}
+    return sum(map(active().depends_on_data, symbols)) > 1
+
+
+def _named(n: Int, start: Int, end: Int) -> tuple[Int, Int]:
+    """As `slice_range`, by two symbols, the same for the same slice.
+
+    What bounds of many numbers out of data make, written out, is beyond what can be proved, printed
+    or saved: the slice for each expert of a mixture ends where the numbers before it add up to.
+    """
+    facts = active()
+    key = n, start, end
+    if key not in facts.named:
+        facts.named[key] = made = fresh("the start of a slice"), fresh("the length of a slice")
+        facts.assume(le(made[1], n), facts.locate())  # no check is needed
+    return facts.named[key]
 
 
 def _is_open(bound: Int | None) -> bool:
     """Whether the sign of a bound depends on data."""
-    if not isinstance(bound, Expr):
+    if not isinstance(bound, Expr) or not active().depends_on_data(bound):
         return False
-    return known(ge(bound, 0)) is None and active().depends_on_data(bound)
+    if _many_unknowns(bound):  # what else is known of a sum takes long to find
+        return active().interval(bound).lower < 0
+    return known(ge(bound, 0)) is None
 
 
 def _open_range(n: Int, start: Int | None, end: Int | None) -> tuple[Int, Int]:
@@ -128,8 +152,11 @@ def _open_range(n: Int, start: Int | None, end: Int | None) -> tuple[Int, Int]:
 
     x[:u] and x[u:] have sizes that add up to n.
     """
+    reaches_end = end is None or _reaches_end(n, end)
+    if start is not None and start != 0 and not reaches_end and _many_unknowns(start, end):
+        return _named(n, start, end)
     first = 0 if start is None else _clamped(n, start)
-    if end is None or _reaches_end(n, end):
+    if reaches_end:
         return first, n - first
     last = _clamped(n, end)
     return first, last if isinstance(first, int) and first == 0 else at_least_zero(last - first)

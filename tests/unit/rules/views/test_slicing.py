@@ -1,13 +1,11 @@
 """Slices and pieces of symbolic sizes."""
 
-import itertools
-
 import pytest
 import torch
 
 from monograph.abstract.tensor_type import TensorType
 from monograph.diagnostics import MonographError
-from monograph.integers import Expr, Facts, evaluate, ge, le, relation_text, text, use
+from monograph.integers import Expr, Facts, evaluate, ge, is_symbol, le, relation_text, text, use
 from monograph.rules.views import slicing
 
 
@@ -138,23 +136,38 @@ def test_what_eager_refuses_is_refused(facts, call):
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
-@pytest.mark.parametrize("form", ["[:u]", "[u:]", "[u:v]", "[2:u]", "[u:-1]", "[-3:u]"])
+@pytest.mark.parametrize("form", ["[:u]", "[u:]", "[u:u]", "[2:u]", "[u:-1]", "[-3:u]"])
 def test_bounds_of_either_sign_are_pythons(facts, n, form):
     """Where only the run tells the sign, sizes and offsets are right for every value of it."""
-    u, v = (facts.symbol(name, hint=None, lower=None) for name in "uv")
-    bounds = [{"": None, "u": u, "v": v}.get(b, b) for b in form[1:-1].split(":")]
+    u = facts.symbol("u", hint=None, lower=None)
+    bounds = [{"": None, "u": u}.get(b, b) for b in form[1:-1].split(":")]
     bounds = [int(b) if isinstance(b, str) else b for b in bounds]
     first, length = slicing.slice_range(n, *bounds)
     assert facts.known(ge(length, 0)) is True
     assert facts.known(le(length, n)) is True
-    for values in itertools.product(range(-8, 9), repeat=2):
-        env = dict(zip((u, v), values, strict=True))
+    for value in range(-8, 9):
+        env = {u: value}
         start, stop = (evaluate(b, env) if isinstance(b, Expr) else b for b in bounds)
         expected = range(n)[start:stop]
         assert evaluate(length, env) == len(expected)
         if len(expected):
             assert evaluate(first, env) == expected[0]
     assert not facts.assertions
+
+
+def test_bounds_of_several_numbers_out_of_data_make_a_symbol(facts):
+    """One for each slice, between nothing and all; where more is known, the length is written."""
+    n, u, v = facts.symbol("n", hint=7), *(facts.symbol(x, hint=None, lower=None) for x in "uv")
+    _, length = slicing.slice_range(n, u, u + v)
+    assert is_symbol(length)
+    assert length not in {u, v}
+    assert facts.known(ge(length, 0)) is True
+    assert facts.known(le(length, n)) is True
+    assert slicing.slice_range(n, u, u + v)[1] is length
+    assert slicing.slice_range(n, v, u + v)[1] is not length
+    for known_now in (ge(u, 0), ge(v, 0), le(u + v, n)):
+        facts.assume(known_now)
+    assert slicing.slice_range(n, u, u + v) == (u, v)
 
 
 def test_parts_of_an_open_cut_add_up(facts):
