@@ -300,3 +300,12 @@ def attention_heads(x):
     w = (q @ q.transpose(-1, -2) / math.sqrt(h // 2)).softmax(-1)
     mask = torch.full((s, s), float("-inf")).triu(1)
     return ((w + mask).softmax(-1) @ q).transpose(1, 2).reshape(b, s, h)
+
+
+@program(one)
+def a_float_of_many_products(x):
+    """Numbers that the size makes, one out of the other."""
+    total = 1.0
+    for _ in range(40):
+        total = total * 0.5 + x.shape[0]
+    return x * total

@@ -47,6 +47,7 @@ from monograph.integers import (
     round_,
     sqrt,
     substitute,
+    substitute_real,
     to_float,
     total,
     trunc,
@@ -264,6 +265,11 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
 
 
 _MOST_OPERATIONS: Final = 64
+_DEEPEST: Final = 128
+"""Of those on floats that sizes make."""
+_FEW_OPERATIONS: Final = 16
+_FEW_SYMBOLS: Final = 32
+"""Beyond these, a number out of data gets a name."""
 
 
 def combined(name: str, left: Any, right: Any, fix: Fix) -> Any:
@@ -281,12 +287,20 @@ def combined(name: str, left: Any, right: Any, fix: Fix) -> Any:
 
 
 def _simple(value: Any, fix: Fix) -> Any:
-    """The value; where each question about it would take too long, its symbols are fixed."""
-    if not isinstance(value, Expr) or value.n_operations <= _MOST_OPERATIONS:
+    """The value; where each question about it would take too long, a name, or the example's."""
+    if isinstance(value, Expr):
+        length, width, most = value.n_operations, len(value.symbols), _MOST_OPERATIONS
+    else:
+        length, width, most = getattr(value, "depth", 0), 0, _DEEPEST
+    if length <= _FEW_OPERATIONS and width <= _FEW_SYMBOLS:
         return value
     if is_data_dependent(eq(value, 0)):
+        name = active().shortened if has_facts() else None
+        return value if name is None else name(value)
+    if length <= most:
         return value
-    return substitute(value, {symbol: fix(symbol) for symbol in value.symbols})
+    fixed = {symbol: fix(symbol) for symbol in value.symbols}
+    return substitute(value, fixed) if isinstance(value, Expr) else substitute_real(value, fixed)
 
 
 def compared(name: str, left: Any, right: Any) -> Any:

@@ -229,7 +229,8 @@ class Trace:
             recording = partial(Continuing, problems=request.problems)
         recorder = self.recorder = recording(writer, scopes, facts, ANSWERS)
         recorder.may_be_fixed, recorder.options = may_be_fixed(inputs), inputs.options
-        facts.locate, facts.rounded = recorder.origin, writer.keep_rounded
+        facts.locate = recorder.origin
+        facts.rounded, facts.shortened = writer.keep_rounded, writer.shortened
         facts.overlook = partial(overlooked, facts)
         facts.runs_plainly = not request.strict
         self.state = ModuleState(named)

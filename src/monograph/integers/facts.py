@@ -114,6 +114,7 @@ class Facts:
         "rewritten",
         "rounded",
         "runs_plainly",
+        "shortened",
         "spoken",
         "stated",
         "views_in_doubt",
@@ -129,8 +130,8 @@ class Facts:
         self.float_inputs: set[Expr] = set()
         # How messages call symbols that users did not name.
         self.spoken: dict[Expr, str] = {}
-        # The symbols that stand for what numbers out of data make.
-        self.named: dict[tuple[Int, ...], tuple[Expr, Expr]] = {}
+        # The symbols that stand for what numbers out of data make, by those.
+        self.named: dict[tuple[Int, ...], Expr] = {}
         self.knowledge = Knowledge(self.pool, self._precedence)
         self.locate: Callable[[], Origin] = _nowhere
         # Symbols that no program computes, and what refuses to use one, or tells a draft its value.
@@ -144,6 +145,8 @@ class Facts:
         self.within_branch = False
         # Told of the integer that a float is rounded to, at which Python raises where that is NaN.
         self.rounded: Callable[[Expr], None] | None = None
+        # Gives a long number out of data a symbol, for what the program computes here.
+        self.shortened: Callable[[Expr | Real], Expr | Real] | None = None
         # What decides whether `reshape` gives a view, where only the example tells that it does.
         self.views_in_doubt: ViewsInDoubt | None = None
         # Whether Python itself runs user code, where nobody keeps numbers symbolic in `int`, `len`.
@@ -190,7 +193,8 @@ class Facts:
         copied.named = {**self.named}
         copied.knowledge = self.knowledge.copy(copied._precedence)
         copied.locate = _nowhere
-        copied.listener = copied.overlook = copied.example = copied.rounded = None
+        copied.listener = copied.overlook = copied.example = None
+        copied.rounded = copied.shortened = None
         copied.prefers_general = False
         copied.outer = self.outer
         copied.within_branch = self.within_branch
@@ -218,6 +222,7 @@ class Facts:
         copied.outer = self
         copied.within_branch = True
         copied.locate, copied.rounded = self.locate, self.rounded
+        copied.shortened = self.shortened
         return copied
 
     def take_symbols(self, branch: "Facts") -> None:

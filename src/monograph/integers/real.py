@@ -44,7 +44,8 @@ Number: TypeAlias = "Real | Expr | int | float"
 class Real:
     """A float-valued expression that is not a constant. Made by `to_float` and arithmetic.
 
-    `kind` is "ratio" with `args` (n: Expr, d: int), or a key of `FLOAT_FUNCTIONS`.
+    `kind` is "ratio" with `args` (n: Expr, d: int), or a key of `FLOAT_FUNCTIONS`; `depth` is how
+    many operations follow one another.
     Interned, so equal means the same object.
 
     >>> from monograph.integers import Facts, text
@@ -53,12 +54,13 @@ class Real:
     ('n//2', '2*n + 1')
     """
 
-    __slots__ = ("args", "kind", "pool", "symbols")
+    __slots__ = ("args", "depth", "kind", "pool", "symbols")
 
     def __init__(self, kind: str, args: "tuple[Number, ...]") -> None:
         self.kind = kind
         self.args = args
         held = [arg for arg in args if not isinstance(arg, int | float)]
+        self.depth: int = 1 + max([arg.depth for arg in held if isinstance(arg, Real)], default=0)
         self.pool = held[0].pool
         self.symbols: frozenset[Expr] = frozenset[Expr]().union(*[arg.symbols for arg in held])
 

@@ -286,15 +286,22 @@ class GraphDeserializer:
     def _check_arithmetic(self, node: Node) -> None:
         """Hold that a function has its arguments, and that products of products stay small.
 
-        Each of them could have twice as many digits as the one before.
+        Each of them could have twice as many digits as the one before; floats have no more.
         """
         function: Any = node.target
         inspect.signature(function).bind(*node.args, **node.kwargs)
-        degrees = [self.degrees.get(each, 1) for each in node.all_input_nodes] or [1]
-        is_product = node.target is operator.mul
-        self.degrees[node] = len(node.args) * max(degrees) if is_product else max(degrees)
+        degrees = [self._degree(each) for each in node.args]
+        grown = sum(degrees) if node.target is operator.mul else max(degrees, default=1)
+        self.degrees[node] = 0 if 0 in degrees or node.target is operator.truediv else grown
         if self.degrees[node] > LARGEST_DEGREE:
             raise Refused("it multiplies sizes with themselves too often")
+
+    def _degree(self, value: object) -> int:
+        if isinstance(value, list | tuple):
+            return max(map(self._degree, value), default=1)
+        if isinstance(value, torch.fx.Node):
+            return self.degrees.get(value, 1)
+        return 0 if isinstance(value, float) else 1
 
     def _schema_arguments(
         self, target: OpOverload, inputs: list[Any]

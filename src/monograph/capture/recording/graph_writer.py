@@ -33,6 +33,7 @@ from monograph.integers import (
     active,
     all_of,
     any_of,
+    fresh,
     is_symbol,
     maximum,
     minimum,
@@ -297,7 +298,7 @@ class GraphWriter:
         """The number of a tensor is known from here on."""
         self._readings[reading] = number
 
-    def can_compute(self, value: Expr | Relation) -> bool:
+    def can_compute(self, value: Expr | Real | Relation) -> bool:
         """Whether everything that a number or relation is about has been computed."""
         made = self._numbers, self._sources, self._floats_of
         return all(any(symbol in kind for kind in made) for symbol in value.symbols)
@@ -306,6 +307,21 @@ class GraphWriter:
         """Compute here what a float that only data tells is rounded to, whoever uses it."""
         if active().hint_of(number) is None and self.can_compute(number):
             self.number(number)
+
+    def shortened(self, number: Expr | Real) -> Expr | Real:
+        """A new symbol for a number out of data, which is computed here."""
+        node = self.number(number) if self.can_compute(number) else None
+        if not isinstance(node, Node):
+            return number
+        if isinstance(number, Real):
+            made: Expr | Real = Real("unbacked", (fresh("what data decides", None, None),))
+        else:
+            bounds = active().interval(number)
+            ends = (end if isinstance(end, int) else None for end in (bounds.lower, bounds.upper))
+            made = fresh("what data decides", *ends)
+        self.bind(made, node)
+        node.meta["val"] = to_sym(made)
+        return made
 
     def as_stated(self, value: Expr | Real | Relation) -> Any:
         """A node that computes a relation, or a size, whatever was learnt of it meanwhile."""

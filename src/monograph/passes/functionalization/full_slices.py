@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from monograph.host.overloads import aten
-from monograph.integers import eq, known
+from monograph.integers import active, eq, is_symbol, known
 
 if TYPE_CHECKING:
     from torch.fx.node import Node
@@ -21,14 +21,19 @@ INDEXES: Final = frozenset(
 
 
 def is_whole(node: Node) -> bool:
-    """Whether a slice has the sizes of what it is taken from, whatever they are."""
+    """Whether a slice has the sizes of what it is taken from, whatever they are.
+
+    A length that is a symbol of its own is none of them.
+    """
     source, dim, step = (
         _argument(node, 0, "self", None),
         _argument(node, 1, "dim", 0),
         _argument(node, 4, "step", 1),
     )
-    before, after = source.meta["val"].tensor_type, node.meta["val"].tensor_type
-    return step == 1 and known(eq(before.shape[dim], after.shape[dim])) is True
+    before, after = (each.meta["val"].tensor_type.shape[dim] for each in (source, node))
+    if step != 1 or (is_symbol(after) and active().depends_on_data(after)):
+        return False
+    return known(eq(before, after)) is True
 
 
 def is_indexed_further(node: Node) -> bool:

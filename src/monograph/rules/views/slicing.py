@@ -125,7 +125,7 @@ def _many_unknowns(*numbers: Int) -> bool:
 
 
 def _named(n: Int, start: Int, end: Int) -> tuple[Int, Int]:
-    """As `slice_range`, by two symbols, the same for the same slice.
+    """As `slice_range`; the length is a symbol, the same one for the same slice.
 
     What bounds of many numbers out of data make, written out, is beyond what can be proved, printed
     or saved: the slice for each expert of a mixture ends where the numbers before it add up to.
@@ -133,9 +133,9 @@ def _named(n: Int, start: Int, end: Int) -> tuple[Int, Int]:
     facts = active()
     key = n, start, end
     if key not in facts.named:
-        facts.named[key] = made = fresh("the start of a slice"), fresh("the length of a slice")
-        facts.assume(le(made[1], n), facts.locate())  # no check is needed
-    return facts.named[key]
+        upper = n if isinstance(n, int) else None  # a relation for each would slow down all proofs
+        facts.named[key] = fresh("the length of a slice", 0, upper)
+    return minimum(maximum(counted_from_start(n, start), 0), n), facts.named[key]
 
 
 def _is_open(bound: Int | None) -> bool:
@@ -152,13 +152,12 @@ def _open_range(n: Int, start: Int | None, end: Int | None) -> tuple[Int, Int]:
 
     x[:u] and x[u:] have sizes that add up to n.
     """
-    reaches_end = end is None or _reaches_end(n, end)
-    if start is not None and start != 0 and not reaches_end and _many_unknowns(start, end):
-        return _named(n, start, end)
-    first = 0 if start is None else _clamped(n, start)
-    if reaches_end:
+    if end is None or _reaches_end(n, end):
+        first = 0 if start is None else _clamped(n, start)
         return first, n - first
-    last = _clamped(n, end)
+    if start is not None and start != 0 and _many_unknowns(start, end):
+        return _named(n, start, end)
+    first, last = 0 if start is None else _clamped(n, start), _clamped(n, end)
     return first, last if isinstance(first, int) and first == 0 else at_least_zero(last - first)
 
 
