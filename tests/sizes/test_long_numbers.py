@@ -7,7 +7,7 @@ from torch import nn
 from monograph import ContractError, Dim, export
 from tests.archive.peers import loaded, saved
 
-MANY = 300
+MANY = 200
 
 
 class Added(nn.Module):
