@@ -289,11 +289,11 @@ def test_a_driver_that_is_ended_loses_nothing(folder, number):
 def test_a_worker_that_is_killed_is_replaced(folder):
     """The model that it had is asked of another one."""
     listed(folder, "good", "refused")
-    killed = []
+    before, killed = children(os.getpid()), []  # other tests may have started some
 
     def watch(task, told):
         if told.get("at") == "capture" and not killed:
-            killed.extend(children(os.getpid()))
+            killed.extend(each for each in children(os.getpid()) if each not in before)
             os.kill(killed[0], signal.SIGKILL)
 
     found = monograph.sweep("list.toml", processes=1, watch=watch)

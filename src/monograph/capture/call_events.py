@@ -242,12 +242,13 @@ class _Monitoring:
         if listener is None or not self._thread.is_told or listener.aside is not None:
             return
         kind = type(function)
-        owner = function.__self__ if kind is BuiltinFunctionType else first
+        is_bound = issubclass(kind, BuiltinFunctionType)
+        owner = function.__self__ if is_bound else first
         if type(owner) in listener.quiet and id(function) not in listener.suspects:
             return
         if kind is MethodDescriptorType and first is not self._monitoring.MISSING:
             function = function.__get__(first, type(first))
-        elif kind is not BuiltinFunctionType:
+        elif not is_bound:
             return
         listener.calls(sys._getframe(1), function)
 

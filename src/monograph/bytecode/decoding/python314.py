@@ -82,7 +82,15 @@ def _call(at: At) -> Pieces:
 
 
 def _call_function_ex(at: At) -> Pieces:
-    return (("CALL_FUNCTION_EX", at.before_is != "PUSH_NULL"),)
+    before = at.all[at.here - 1]
+    is_empty = before.name == "PUSH_NULL" or (before.name == "LOAD_GLOBAL" and before.argument & 1)
+    return (("CALL_FUNCTION_EX", not is_empty),)
+
+
+def _load_global(at: At) -> Pieces:
+    """Read what is handed over as `f(*NAME)` alone, of which the NULL is the place for keywords."""
+    loaded = TABLE["LOAD_GLOBAL"](at)
+    return tuple(loaded)[-1:] if at.next_is == "CALL_FUNCTION_EX" else loaded
 
 
 def _push_null(at: At) -> Pieces:
@@ -118,6 +126,7 @@ _TABLE: dict[str, Reading] = {
     "COPY": _copy,
     "IS_OP": _is_op,
     "LOAD_COMMON_CONSTANT": _common_constant,
+    "LOAD_GLOBAL": _load_global,
     "LOAD_FAST_BORROW": TABLE["LOAD_FAST"],
     "LOAD_FAST_BORROW_LOAD_FAST_BORROW": TABLE["LOAD_FAST_LOAD_FAST"],
     "LOAD_SMALL_INT": _small_int,

@@ -15,6 +15,7 @@ import gc
 import opcode
 import sys
 import weakref
+from contextlib import suppress
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -218,8 +219,11 @@ class Reach(Digests):
                     WriteTarget("cell", cell, name, held, tracked=True, by=by, function=value)
                 )
                 self.follow(held, root, by, outside=True)
-        if "__annotations__" in plan.names and sys.version_info < (3, 14):
-            self.follow(value.__annotations__, root, by, outside=True)
+        if "__annotations__" in plan.names:
+            notes = None
+            with suppress(Exception):  # from Python 3.14 on user code computes them
+                notes = value.__annotations__
+            self.follow(notes, root, by, outside=True)
 
     def _module(self, module: ModuleType, plan: Plan, by: Chain, seen: set[int]) -> None:
         """What code can reach through a module that it names; not what a library keeps there."""

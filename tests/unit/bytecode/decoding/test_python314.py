@@ -49,6 +49,8 @@ def test_calls_with_a_place_for_keywords():
     without = body("def f(g, a):\n    return g(*a)")
     assert ("CALL_FUNCTION_EX", "False") in without
     assert [name for name, _ in without].count("PUSH_NULL") == 1
+    of_a_global = body("def f(g):\n    return g(*GIVEN)")
+    assert of_a_global[-3:-1] == [("LOAD_GLOBAL", "GIVEN"), ("CALL_FUNCTION_EX", "False")]
     assert ("CALL_FUNCTION_EX", "True") in body("def f(g, a, k):\n    return g(*a, **k)")
 
 
