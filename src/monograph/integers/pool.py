@@ -143,14 +143,16 @@ class Pool(Ring):
         """Choose the greater ("max") or the smaller ("min") of two."""
         if a is b:
             return a
-        kept: list[Int] = []
-        for new in sorted((*_operands(kind, a), *_operands(kind, b)), key=_creation):
-            if not any(_beats(kind, old, new) for old in kept):
-                kept = [old for old in kept if not _beats(kind, new, old)]
-                kept.append(new)
+        kept: list[tuple[Int, int]] = []
+        both = [(each, side) for side, x in enumerate((a, b)) for each in _operands(kind, x)]
+        for new, side in sorted(both, key=_creation):
+            # Those of one side were compared when that was made.
+            if not any(of != side and _beats(kind, old, new) for old, of in kept):
+                kept = [(old, of) for old, of in kept if of == side or not _beats(kind, new, old)]
+                kept.append((new, side))
         if len(kept) == 1:
-            return kept[0]
-        return self.atom(kind, tuple(kept))
+            return kept[0][0]
+        return self.atom(kind, tuple(old for old, _ in kept))
 
 
 class MeteredPool(Pool):
@@ -226,7 +228,8 @@ def _is_positive(e: Int, positive: Callable[[Int], bool]) -> bool:
     return declared_interval(e).lower > 0 or positive(e)
 
 
-def _creation(x: Int) -> float:
+def _creation(operand: tuple[Int, int]) -> float:
+    x, _ = operand
     return x.index if isinstance(x, Expr) else math.inf
 
 

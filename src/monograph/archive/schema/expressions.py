@@ -43,7 +43,7 @@ from monograph.integers import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-LONGEST_TEXT = 1 << 14
+LONGEST_TEXT = 1 << 16
 MOST_TERMS = 512
 _SHORT = 4
 MOST_BITS = 256
@@ -286,12 +286,17 @@ def _folded(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return fold
 
 
-def _sum(*summands: Any) -> Any:
-    """By halves, which takes fewer steps; floats one after the other, as they were added."""
-    if len(summands) < _SHORT or any(isinstance(each, float | Real) for each in summands):
-        return _folded(_added)(*summands)
-    middle = len(summands) // 2
-    return _added(_sum(*summands[:middle]), _sum(*summands[middle:]))
+def _halved(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """By halves, which takes fewer steps; floats one after the other, as they were computed."""
+    in_turn = _folded(function)
+
+    def fold(*values: Any) -> Any:
+        if len(values) < _SHORT or any(isinstance(each, float | Real) for each in values):
+            return in_turn(*values)
+        middle = len(values) // 2
+        return function(fold(*values[:middle]), fold(*values[middle:]))
+
+    return fold
 
 
 def _numbers(values: list[Any]) -> list[Any]:
@@ -324,7 +329,7 @@ def _exact_division(a: Any, b: Any) -> Any:
 
 
 NUMBER_HEADS: Final[Mapping[str, Callable[..., Any]]] = {
-    "Add": _sum,
+    "Add": _halved(_added),
     "CeilDiv": lambda a, b: _small(-_divided(-a, b)),
     "CeilToInt": ceil,
     "CleanDiv": _exact_division,
@@ -335,8 +340,8 @@ NUMBER_HEADS: Final[Mapping[str, Callable[..., Any]]] = {
     "Identity": _itself,
     "IntTrueDiv": lambda a, b: call("truediv", a, b),
     "LShift": lambda a, b: _opaque("lshift", a, b),
-    "Max": _folded(_extreme("max")),
-    "Min": _folded(_extreme("min")),
+    "Max": _halved(_extreme("max")),
+    "Min": _halved(_extreme("min")),
     "Mod": _remainder,
     "ModularIndexing": lambda a, b, c: _remainder(_divided(a, b), c),
     "Mul": _folded(_multiplied),
@@ -348,8 +353,8 @@ NUMBER_HEADS: Final[Mapping[str, Callable[..., Any]]] = {
     "ToFloat": to_float,
     "TruncToFloat": lambda a: to_float(trunc(a)),
     "TruncToInt": trunc,
-    "max": _folded(_extreme("max")),
-    "min": _folded(_extreme("min")),
+    "max": _halved(_extreme("max")),
+    "min": _halved(_extreme("min")),
     **{
         head: lambda a, b, name=name: _opaque(name, a, b)
         for name, head in INTEGER_HEADS.items()
@@ -464,7 +469,7 @@ class ExpressionReader:
 
     def _parsed(self, text: str) -> Any:
         if len(text) > LONGEST_TEXT:
-            raise Refused("it has an expression of more than 16384 characters")
+            raise Refused(f"it has an expression of more than {LONGEST_TEXT} characters")
         try:
             return self._read(ast.parse(text.strip(), mode="eval").body)
         except (SyntaxError, TypeError, ValueError, ArithmeticError, MemoryError):
