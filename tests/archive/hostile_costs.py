@@ -23,7 +23,7 @@ def repeated(form: str, count: int) -> str:
 
 for label, source in {
     "of_modular_towers": "ModularIndexing(" * 100 + N + ", Integer(3), Integer(5))" * 100,
-    "of_minima_of_maxima": f"Min({repeated('Max({n}, Integer({i}))', 400)})",
+    "of_minima_of_maxima": f"Min({repeated('Max({n}, Integer({i}))', 4000)})",
     "of_sums_of_quotients_multiplied": (
         f"Mul({repeated('Add(FloorDiv({n}, Integer({i})), Mod({n}, Integer({i})))', 12)})"
     ),
