@@ -74,3 +74,46 @@ def test_a_float_of_more_than_can_be_decided(strict):
     alike(program, module, torch.rand(5))
     with pytest.raises(ContractError):
         program.module()(torch.rand(6))
+
+
+class PutTogether(nn.Module):
+    """Rows that are cut and put together again and again."""
+
+    def __init__(self, n_again):
+        """The first rows are so many."""
+        super().__init__()
+        self.n_again = n_again
+
+    def forward(self, x):
+        """As a shifted window or a buffer that rolls."""
+        for _ in range(20):
+            x = torch.cat([x[1:], x[: self.n_again]])
+        return x
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+def test_rows_that_are_cut_and_put_together(strict):
+    """What is cut at one place adds up to what was cut, at all sizes."""
+    module = PutTogether(1)
+    program = export(module, (torch.rand(9, 2),), dynamic_shapes=({0: Dim.DYNAMIC},), strict=strict)
+    for n in (0, 1, 2, 30):
+        alike(program, module, torch.rand(n, 2))
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["strict", "plain"])
+def test_sizes_that_double_in_length(strict):
+    """Beyond what can be decided, sizes are the example's; those that data tells have a name."""
+    module = PutTogether(2)
+    program = export(module, (torch.rand(9, 2),), dynamic_shapes=({0: Dim.AUTO},), strict=strict)
+    alike(program, module, torch.rand(9, 2))
+    with pytest.raises(ContractError):
+        program.module()(torch.rand(8, 2))
+
+    class OfData(nn.Module):
+        def forward(self, x):
+            return module(x[x[:, 0] > 0])
+
+    given = torch.randn(9, 2)
+    program = export(OfData(), (given,), dynamic_shapes=({0: Dim.DYNAMIC},), strict=strict)
+    alike(program, OfData(), given)
+    alike(program, OfData(), torch.randn(30, 2))

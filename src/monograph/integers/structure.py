@@ -5,6 +5,7 @@ Law: evaluate(substitute(e, {s: x}), env) == evaluate(e, {**env, s: evaluate(x, 
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import product as pairs
 
 from monograph.integers.expr import INTEGER_FUNCTIONS, Argument, Expr, Int
 from monograph.integers.interval import EVERYTHING
@@ -102,11 +103,30 @@ def total(summands: Iterable[Int]) -> Int:
     >>> n = Facts().symbol("n", hint=3)
     >>> text(total([2, n, n])), total([])
     ('2*n + 2', 0)
+
+    What is cut at one place adds up to what was cut.
+
+    >>> total([maximum(n - 1, 0), minimum(n, 1)]) is n
+    True
     """
     result: Int = 0
     for summand in summands:
         result = result + summand
-    return result
+    return _joined(result) if isinstance(result, Expr) else result
+
+
+def _joined(e: Expr) -> Int:
+    """Write p + s for max(p, q) + min(r, s) where p - q == r - s, and so for each such pair."""
+    atoms = [(c, m[0]) for m, c in e.parts if len(m) == 1 and len(m[0].args) == 2]
+    greater = [(c, atom) for c, atom in atoms if atom.kind == "max"]
+    smaller = [(c, atom) for c, atom in atoms if atom.kind == "min"]
+    for (c, one), (d, other) in pairs(greater, smaller):
+        (p, q), ends = one.int_args, other.int_args
+        for r, s in (ends, ends[::-1]):
+            if c == d and p - q == r - s:
+                joined = e + c * (p + s - one - other)
+                return _joined(joined) if isinstance(joined, Expr) else joined
+    return e
 
 
 def ceildiv(a: Int, b: Int) -> Int:

@@ -20,7 +20,7 @@ from monograph.host.overloads import aten
 from monograph.integers import Real, eq, maximum, product, require, total
 from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.registry import rule
-from monograph.rules.size_checks import need_equal
+from monograph.rules.size_checks import kept_short, need_equal
 from monograph.rules.views.dimensions import (
     atleast_1d,
     atleast_2d,
@@ -53,7 +53,7 @@ def joined(tensors: Sequence[TensorType], dim: int) -> TensorType:
     shape = list(first.shape)
     for x in some[1:]:
         _check_agree(first, x, dim)
-    shape[dim] = total(x.shape[dim] for x in some)
+    shape[dim] = kept_short(total(x.shape[dim] for x in some))
     sizes = tuple(shape)
     return TensorType(sizes, dtype, first.device, _joint_strides(tensors, sizes))
 

@@ -71,10 +71,10 @@ def test_remainders_and_quotients(facts, n, m):
 
 
 def test_extremes(facts, n, m):
-    """A maximum is above both operands; it is one of them."""
+    """A maximum is above both operands; it is one of them, and the minimum the other."""
     assert facts.known(ge(maximum(n, m), m)) is True
     assert facts.known(le(minimum(n, m), n)) is True
-    assert facts.known(eq(maximum(n, m) + minimum(n, m), n + m)) is None
+    assert facts.known(eq(maximum(n, m) + minimum(n, m), n + m)) is True
     assert facts.known(le(maximum(n, m), n + m)) is True
 
 
