@@ -7,47 +7,15 @@ decides, the general answer is required, which the program asserts when it runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from monograph.diagnostics import problem
-from monograph.integers import (
-    Expr,
-    active,
-    choose,
-    eq,
-    fresh,
-    ge,
-    known,
-    lt,
-    ne,
-    require,
-    simplify,
-)
+from monograph.integers import choose, eq, ge, known, lt, ne, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from monograph.integers import Int, Truth
-
-
-_MOST_OPERATIONS: Final = 64
-
-
-def kept_short(size: Int) -> Int:
-    """A size, or the example's, by guards, where each question about it would take too long.
-
-    What depends on data is a symbol of its own then, as the number of nonzero elements is.
-    """
-    if not isinstance(size, Expr) or size.n_operations <= _MOST_OPERATIONS:
-        return size
-    facts = active()
-    if facts.depends_on_data(size):
-        return fresh("the size of what was put together")
-    for symbol in size.symbols:
-        hint = facts.hint_of(symbol)
-        if hint is not None:
-            facts.guard(eq(symbol, hint))
-    return simplify(size)
 
 
 def equal(left: Int, right: Int) -> bool:

@@ -7,7 +7,7 @@ rank, for historical reasons. The result is channels_last if every operand is.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -17,22 +17,25 @@ from monograph.abstract.promotion import result_dtype
 from monograph.abstract.tensor_type import TensorType, like
 from monograph.diagnostics import problem
 from monograph.host.overloads import aten
-from monograph.integers import Real, eq, maximum, product, require, total
+from monograph.integers import Expr, Real, active, eq, fresh, maximum, product, require, total
 from monograph.rules.operand_checks import check_dtype, check_rank, need_rank, refusal
 from monograph.rules.registry import rule
-from monograph.rules.size_checks import kept_short, need_equal
+from monograph.rules.size_checks import need_equal
 from monograph.rules.views.dimensions import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
     unsqueeze,
 )
+from monograph.rules.views.slicing import count_of
 from monograph.rules.views.strides import reshaped, viewed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
+
+_MOST_OPERATIONS: Final = 64
 
 
 def joined(tensors: Sequence[TensorType], dim: int) -> TensorType:
@@ -53,9 +56,24 @@ def joined(tensors: Sequence[TensorType], dim: int) -> TensorType:
     shape = list(first.shape)
     for x in some[1:]:
         _check_agree(first, x, dim)
-    shape[dim] = kept_short(total(x.shape[dim] for x in some))
+    shape[dim] = _kept_short(total(x.shape[dim] for x in some))
     sizes = tuple(shape)
     return TensorType(sizes, dtype, first.device, _joint_strides(tensors, sizes))
+
+
+def _kept_short(size: Int) -> Int:
+    """A size, or the example's, by guards, where each question about it would take too long.
+
+    What depends on data is a symbol of its own then, as the number of nonzero elements is.
+    """
+    if not isinstance(size, Expr) or size.n_operations <= _MOST_OPERATIONS:
+        return size
+    facts = active()
+    if facts.depends_on_data(size):
+        return fresh("the size of what was put together")
+    for symbol in size.symbols:
+        count_of(symbol)
+    return facts.simplify(size)
 
 
 def _is_nothing(x: TensorType) -> bool:
