@@ -97,17 +97,36 @@ def arithmetic_without_arguments(model):
     nodes(model).insert(0, product)
 
 
+def multiply_itself(model, made, at: int) -> None:
+    """A product of a number with itself, and so on, 40 times."""
+    for place in range(at, at + 40):
+        result = int_result(model, f"n{place}")
+        inputs = [{"name": name, "arg": {"as_sym_int": made}, "kind": 1} for name in "ab"]
+        call = {**calling("x"), "target": "_operator.mul", "inputs": inputs, "outputs": [result]}
+        nodes(model).insert(place, call)
+        made = {"as_name": f"n{place}"}
+
+
+def int_result(model, name: str):
+    """The result of a call that gives an int."""
+    model["graph_module"]["graph"]["sym_int_values"][name] = {"as_int": 1}
+    return {"as_sym_int": {"as_name": name}}
+
+
 @change_of
 def products_of_products(model):
     """A number of 2**40 digits."""
-    graph, made = model["graph_module"]["graph"], {"as_int": 10}
-    for at in range(40):
-        graph["sym_int_values"][f"n{at}"] = {"as_int": 1}
-        result = {"as_sym_int": {"as_name": f"n{at}"}}
-        inputs = [{"name": name, "arg": {"as_sym_int": made}, "kind": 1} for name in "ab"]
-        call = {**calling("x"), "target": "_operator.mul", "inputs": inputs, "outputs": [result]}
-        nodes(model).insert(at, call)
-        made = {"as_name": f"n{at}"}
+    multiply_itself(model, {"as_int": 10}, 0)
+
+
+@change_of
+def products_of_an_integer_out_of_a_float(model):
+    """Floats have no more digits in a product; what `trunc` makes of one has."""
+    given = [{"name": "x", "arg": {"as_sym_float": {"as_float": 1e300}}, "kind": 1}]
+    result = int_result(model, "n")
+    call = {**calling("x"), "target": "math.trunc", "inputs": given, "outputs": [result]}
+    nodes(model).insert(0, call)
+    multiply_itself(model, {"as_name": "n"}, 1)
 
 
 @change_of

@@ -264,7 +264,8 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
 )
 
 
-_MOST_OPERATIONS: Final = 64
+MOST_OPERATIONS: Final = 64
+"""Of a size about which questions are still answered."""
 _DEEPEST: Final = 128
 """Of those on floats that sizes make."""
 _FEW_OPERATIONS: Final = 16
@@ -289,7 +290,7 @@ def combined(name: str, left: Any, right: Any, fix: Fix) -> Any:
 def _simple(value: Any, fix: Fix) -> Any:
     """The value; where each question about it would take too long, a name, or the example's."""
     if isinstance(value, Expr):
-        length, width, most = value.n_operations, len(value.symbols), _MOST_OPERATIONS
+        length, width, most = value.n_operations, len(value.symbols), MOST_OPERATIONS
     else:
         length, width, most = getattr(value, "depth", 0), 0, _DEEPEST
     if length <= _FEW_OPERATIONS and width <= _FEW_SYMBOLS:
@@ -426,6 +427,7 @@ __all__ = [
     "ARITHMETIC",
     "BITWISE",
     "COMPARISONS",
+    "MOST_OPERATIONS",
     "UNARY",
     "SymbolicNumber",
     "Value",

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 KINDS = ("int", "float", "bool")
 DEEPEST = 64
 LARGEST_DEGREE = 256
+_OF_FLOATS = frozenset({operator.add, operator.mul, operator.neg, operator.sub})
+"""What gives a float wherever it is given one; `trunc` gives an integer of many digits."""
 PLACEHOLDER_CONSTANTS = ("as_int", "as_float", "as_bool", "as_none", "as_string")
 
 
@@ -292,7 +294,8 @@ class GraphDeserializer:
         inspect.signature(function).bind(*node.args, **node.kwargs)
         degrees = [self._degree(each) for each in node.args]
         grown = sum(degrees) if node.target is operator.mul else max(degrees, default=1)
-        self.degrees[node] = 0 if 0 in degrees or node.target is operator.truediv else grown
+        is_float = node.target is operator.truediv or (node.target in _OF_FLOATS and 0 in degrees)
+        self.degrees[node] = 0 if is_float else max(grown, 1)
         if self.degrees[node] > LARGEST_DEGREE:
             raise Refused("it multiplies sizes with themselves too often")
 

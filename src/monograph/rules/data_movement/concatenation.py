@@ -7,10 +7,11 @@ rank, for historical reasons. The result is channels_last if every operand is.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import torch
 
+from monograph.abstract.arithmetic import MOST_OPERATIONS
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.layout import strides_for, suggest_memory_format
 from monograph.abstract.promotion import result_dtype
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from monograph.integers import Int
-
-_MOST_OPERATIONS: Final = 64
 
 
 def joined(tensors: Sequence[TensorType], dim: int) -> TensorType:
@@ -66,7 +65,7 @@ def _kept_short(size: Int) -> Int:
 
     What depends on data is a symbol of its own then, as the number of nonzero elements is.
     """
-    if not isinstance(size, Expr) or size.n_operations <= _MOST_OPERATIONS:
+    if not isinstance(size, Expr) or size.n_operations <= MOST_OPERATIONS:
         return size
     facts = active()
     if facts.depends_on_data(size):
