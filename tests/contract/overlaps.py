@@ -376,6 +376,17 @@ def a_part_of_it_written(x):
     return x + 1
 
 
+@probe("overlap", lambda: (v(4),), calls={"expanded": lambda: (torch.randn(1).expand(4),)})
+def elements_copied_to_one(x):
+    """As above, from other memory, and of another stride: that raises."""
+    y = x[:1].expand(4)
+    try:
+        y.copy_(x)
+    except RuntimeError:
+        return x + 1
+    return x * 2
+
+
 @probe(
     "overlap", lambda: (m(3, 3), m(3, 3)), calls={"its transpose": lambda: ((x := m(3, 3)), x.t())}
 )

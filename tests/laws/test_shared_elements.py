@@ -7,6 +7,7 @@ import warnings
 import pytest
 import torch
 
+import monograph
 from monograph.abstract.aliasing import aliasing_of
 from monograph.abstract.kernel_errors import refuses_shared
 from monograph.host.dispatch import overloads_named
@@ -19,6 +20,17 @@ from tests.laws.rule_check import (
     own_samples,
 )
 
+SOURCES = {
+    "itself": lambda y, memory: y,
+    "a view": lambda y, memory: y.view(3),
+    "no gradient": lambda y, memory: y.detach(),
+    "the next": lambda y, memory: memory[2:3].expand(3),
+    "apart": lambda y, memory: memory[1:4],
+    "a row": lambda y, memory: y[None],
+    "bits": lambda y, memory: y.view(torch.int32),
+    "another": lambda y, memory: y.clone(),
+}
+"""What may be copied to a vector that repeats one element."""
 pytestmark = pytest.mark.laws
 
 
@@ -101,3 +113,24 @@ def test_the_table_says_which_writes_are_refused():
     assert not watch.faults, "\n".join(f"{k}: {v}" for k, v in sorted(watch.faults.items()))
     assert len(watch.seen) > 150
     assert watch.seen >= {"add_", "copy_", "fill_", "masked_fill_", "nan_to_num_", "tril_"}
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["plain", "strict"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_same_elements_may_be_copied(source, strict):
+    """PyTorch looks for them first; what it does is caught, and decides what is returned."""
+    given = SOURCES[source]
+
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            memory = x * 2
+            y = memory[1:2].expand(3)
+            try:
+                y.copy_(given(y, memory))
+            except RuntimeError:
+                return x + 1, memory
+            return x * 3, memory
+
+    program = monograph.export(Module(), (torch.randn(4),), strict=strict)
+    again = torch.randn(4)
+    torch.testing.assert_close(program.module()(again), Module()(again))

@@ -453,7 +453,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         idle = op.aliasing.is_idle(args, kwargs)
         followed = self._requires_grad and is_grad_enabled() and not (op.writes_out or idle)
         for tensor in itertools.chain(*targets.values()):
-            self.answers.before_write(self, op, tensor, followed=followed, idle=idle)
+            self.answers.before_write(self, op, args, tensor, followed=followed, idle=idle)
             if self.region is not None:
                 self.region.before_write(tensor, keeps_shape=not op.inplace_view, followed=followed)
             self.check_write(tensor)

@@ -22,7 +22,7 @@ from monograph.capture.queries.query_kinds import asking_again
 from monograph.diagnostics import problem, withdraw
 from monograph.host.dispatch import without_modes
 from monograph.host.trees import flatten, unflatten
-from monograph.integers import decide, ge, is_data_dependent, known, le, relation_text
+from monograph.integers import decide, eq, ge, is_data_dependent, known, le, relation_text
 from monograph.rules.views.strides import is_viewable_anyhow
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _SHARED: Final = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."
 )
+_COPY: Final = torch.ops.aten.copy_.default
 _STRIDED: Final = torch.ops.aten.as_strided.default
 
 
@@ -80,7 +81,13 @@ def before_elements(recorder: Recorder, op: Operator, given: object) -> None:
 
 
 def before_write(
-    recorder: Recorder, op: Operator, to: AbstractTensor, *, followed: bool, idle: bool
+    recorder: Recorder,
+    op: Operator,
+    args: Sequence[Any],
+    to: AbstractTensor,
+    *,
+    followed: bool,
+    idle: bool,
 ) -> None:
     """An operator is about to write to a tensor, or would if it were not idle.
 
@@ -89,6 +96,8 @@ def before_write(
     recorder.lineage.check_leaf(to, op.overload, followed=followed)
     shared = shares_elements(to.tensor_type)
     if idle or shared is False or not refuses_shared(op.overload, to.tensor_type.dtype):
+        return
+    if op.overload is _COPY and _is_same(recorder, to, args[1]):  # it returns before it looks
         return
     if _are_tried(recorder.origin()) and decide(shared):
         recorder.layout_asked(to, "strides")
@@ -211,6 +220,20 @@ def note_written_late(recorder: Recorder, tensor: AbstractTensor) -> None:
     """A branch or a loop wrote to a copy, which what it was given holds afterwards only."""
     _note_written(recorder, tensor, recorder.origin())
     recorder.answers_noted.keep_apart(tensor.storage_root)
+
+
+def _is_same(recorder: Recorder, to: AbstractTensor, given: AbstractTensor) -> bool:
+    """Whether two tensors are the same elements of one memory."""
+    a, b = to.tensor_type, given.tensor_type
+    if to is given or to.storage_root is not given.storage_root:
+        return to is given
+    unknown = to if a.strides is None else given if b.strides is None else None
+    if unknown is not None:
+        recorder.layout_asked(unknown, "strides")
+    if a.strides is None or b.strides is None or (a.dtype, a.rank) != (b.dtype, b.rank):
+        return False
+    pairs = zip((a.offset, *a.shape, *a.strides), (b.offset, *b.shape, *b.strides), strict=True)
+    return all(decide(eq(one, other)) for one, other in pairs)
 
 
 def _may_overlap(written: AbstractTensor, other: AbstractTensor) -> bool:
