@@ -44,6 +44,14 @@ AGAIN = {"again": lambda: (m(3, 4),), "a leaf": needing}
 
 
 # --- memory that is shared at some sizes -------------------------------------------------------
+@probe("overlap", LAID["gapped"], calls=LAID)
+def views_of_a_copy_of_what_is_written(x):
+    """They lie in the one copy, which is as long as the input; the new value of that is another."""
+    x.add_(1)
+    z = x.contiguous()
+    return z.diagonal(), z.t(), z[1:], x[0]
+
+
 @probe("overlap", lambda: (m(4, 4),), shapes=two_sizes, calls=of((5, 3), (3, 5), (0, 4), (2, 2)))
 def narrowed_to_what_there_is(x):
     """All of it where the number of rows is at most that of columns."""

@@ -343,3 +343,57 @@ def named_on_one_side(x):
     if x.sum() > 0:
         y = x + 1
     return x * getattr(y, "tag", 2)
+
+
+class HoldsTable(nn.Module):
+    """A tensor that is no buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.full((3,), 2.0)
+
+
+@branching(UP, DOWN, ZERO)
+class AsksForTheTableAfterABranch(HoldsTable):
+    """Whether one side gave an attribute, which no operator was asked about."""
+
+    def forward(self, x):
+        y = self.table if x.sum() > 0 else x * 2
+        return y + 1, y is self.table, self.table is not y
+
+
+@branching(UP, DOWN, ZERO)
+class AsksForTheTableAfterALoop(HoldsTable):
+    """As above, of a `while`."""
+
+    def forward(self, x):
+        y, left = x * 2, x.sum()
+        while left > 0:
+            y = self.table
+            left = left - 1
+        return y + 1, y is self.table
+
+
+@branching(UP, DOWN, ZERO)
+class TakesTheTable(HoldsTable):
+    """A loop carries what was made, and then an attribute; another begins with what that gave."""
+
+    def forward(self, x):
+        y, left = x * 2, x.sum()
+        while left > 0:
+            y, left = self.table, left - 1
+        y, left = y.detach(), x.sum()
+        while left > 1:
+            y, left = self.table, left - 1
+        return y + 1
+
+
+@branching(UP, DOWN, refused="write-after-branch")
+class WritesToTheTable(HoldsTable):
+    """Where a round came, it writes to the attribute."""
+
+    def forward(self, x):
+        y, left = x * 2, x.sum()
+        while left > 0:
+            y, left = self.table, left - 1
+        return y.add_(1)

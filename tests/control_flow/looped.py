@@ -1044,3 +1044,18 @@ def last_of_what_is_made(x):
     """A tensor of its own, asked for twice."""
     rows = [x[:, t] * 2 for t in range(x.shape[1])]
     return rows[-1] + 1, rows[-1], torch.stack(rows)
+
+
+@looped(least=1)
+class TakesAnAttribute(nn.Module):
+    """What was made before the loop gives way to an attribute, which no round makes."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.full((3,), 2.0)
+
+    def forward(self, x):
+        h = x.sum(1)
+        for _ in range(x.shape[1]):
+            h = self.table
+        return h * 2

@@ -7,6 +7,7 @@ number, and a tensor with the number of its memory, so equal tokens mean equal a
 import array
 import collections
 import io
+import math
 import queue
 import random
 import types
@@ -42,9 +43,11 @@ class Look:
             self.tokens.append((type(value).__name__, value))
         elif isinstance(value, float):
             single = torch.tensor(value, dtype=torch.float32)
-            is_single = single.item() == value  # a tensor's number, rounded as those are
-            self.tokens.append((type(value).__name__, "" if is_single else repr(value)))
-            self.tensors += [single] if is_single else []
+            is_inside = math.isfinite(value) and bool(single.isfinite())
+            self.tokens.append((type(value).__name__, "" if is_inside else repr(value)))
+            self.tensors += (
+                [single] if is_inside else []
+            )  # of tensors' numbers, rounded as those are
         elif isinstance(value, Tensor) and id(value) in self._seen:
             self.tokens.append(("is", self._seen[id(value)]))
         else:

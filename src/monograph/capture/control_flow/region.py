@@ -211,7 +211,10 @@ class Region:
 
     def shared(self, values: Sequence[Any]) -> list[list[Any]]:
         """For each result: the objects that it may be one with, itself if others are it too."""
-        roots = [each.storage_root if isinstance(each, AbstractTensor) else None for each in values]
+        roots = [
+            self.recorder.abstract(each).storage_root if isinstance(each, torch.Tensor) else None
+            for each in values
+        ]
         counts = Counter(map(id, roots))
         return [
             [root]

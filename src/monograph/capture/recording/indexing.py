@@ -220,7 +220,7 @@ def _slice(recorder: Recorder, view: Any, dim: int, step: slice) -> Any:
 
 def _bound(recorder: Recorder, bound: Any) -> Any:
     if bound is None or isinstance(bound, int | torch.SymInt):
-        return plain_number(bound)
+        return plain_number(bound) if type(bound) is not bool else int(bound)
     if isinstance(bound, torch.Tensor):
         if bound.dtype.is_floating_point or bound.dtype.is_complex:
             message = "only integer tensors of a single element can be converted to an index"

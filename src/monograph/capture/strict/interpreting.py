@@ -434,8 +434,7 @@ class Strict(Hooks):
         ones, others = map(self._recorder.aliases.possible_objects, (left, right))
         if any(are_given(one, other) for one in ones for other in others):
             self.refuse(identity_refusal())
-        self._recorder.aliases.check_same(left, right)
-        known = are_one(left, right)
+        known = are_one(self._recorder, left, right)
         return same_number(left, right) if known is NotImplemented else known
 
     def fork(self, frame: InterpreterFrame, value: Any) -> Any:

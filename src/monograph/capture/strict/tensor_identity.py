@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from monograph.abstract.aliasing import ARGUMENT, Result, results_of, source_of
+from monograph.abstract.aliasing import (
+    ARGUMENT,
+    Result,
+    may_drop_nothing,
+    results_of,
+    source_of,
+)
 from monograph.abstract.chosen_object import ChosenObject, refused
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.inputs.input_mutation import identity_refusal
@@ -16,25 +22,27 @@ from monograph.capture.inputs.input_mutation import identity_refusal
 if TYPE_CHECKING:
     from torch.fx.node import Node
 
+    from monograph.capture.recording.recorder import Recorder
 
-def are_one(left: Any, right: Any) -> Any:
+
+def are_one(recorder: Recorder, left: Any, right: Any) -> Any:
     """`left is right` of two tensors of a capture that are two objects here.
 
     NotImplemented where neither may be the other.
 
-    Raises: outside-read, specialized-value (one was chosen by data).
+    Raises: outside-read, branch-decides, specialized-value (one was chosen by data).
     """
     for each in (left, right):
         if type(each) is ChosenObject:
             refused(each)
     left, right = _represented(left, right), _represented(right, left)
+    recorder.aliases.check_same(left, right)
     if left is right:
         return True
     if not issubclass(type(left), AbstractTensor) or not issubclass(type(right), AbstractTensor):
         return NotImplemented
     if left.node is None or right.node is None:
         return NotImplemented
-    recorder: Any = left.recorder
     if left.node is right.node:  # they were retyped, as all names of a tensor are
         return any(each is right for each in recorder.lineage.names(left)) or NotImplemented
     ways = _given_back(left.node), _given_back(right.node)
@@ -63,8 +71,8 @@ def _given_back(node: Node) -> dict[Node, str]:
     found = {node: ""}
     doubt = ""
     source = source_of(node)
-    while source is not None and Result.ARGUMENT in (results := results_of(node)):
-        doubt = doubt or ("" if results == ARGUMENT else str(node.target).split(".")[-2:][0])
+    while source is not None and (may_drop_nothing(node) or Result.ARGUMENT in results_of(node)):
+        doubt = doubt or ("" if results_of(node) == ARGUMENT else str(node.target).split(".")[1])
         node, source = source, source_of(source)
         found[node] = doubt
     return found

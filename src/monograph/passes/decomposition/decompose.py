@@ -27,7 +27,7 @@ from monograph.passes.decomposition.subgraphs import BODIES
 from monograph.passes.decomposition.template_cache import StaticTemplates, TemplateCache
 from monograph.passes.formulas import LoweringFacts, facts_for_lowering
 from monograph.passes.functionalization.autograd_history import History
-from monograph.passes.functionalization.functionalize import Alias, view_of, whole
+from monograph.passes.functionalization.functionalize import Alias, Storage, view_of, whole
 from monograph.passes.functionalization.views import View
 from monograph.passes.graph_builder import GraphBuilder, is_tensor, same_layout, tensor_type
 from monograph.passes.reaching_values import reaching, subgraph_call
@@ -117,8 +117,7 @@ def decompose(
             if alias.storage.generation and not alias.views and _owns(alias, node)
         }
         writes |= _returned_themselves(state_input, inputs, {*writes.values()}, lowering)
-        outputs = [builder.written(lowering.read(value)) for value in state_input]
-        outputs = _kept_apart(state_input, outputs, list(inputs.values()), builder)
+        outputs = _kept_apart(state_input, list(inputs.values()), lowering)
         done = append_node(
             builder.writer.graph, "output", "output", "output", ((*writes.values(), *outputs),), {}
         )
@@ -284,21 +283,27 @@ def _placeholders(graph: Graph, lowering: Lowering) -> dict[Node, Any]:
     return env
 
 
-def _kept_apart(
-    state_input: list[Any], outputs: list[Any], inputs: list[Alias], builder: GraphBuilder
-) -> list[Any]:
-    """Copy an output that is a view of a written value and not of the input it is written to.
+def _kept_apart(state_input: list[Any], inputs: list[Alias], lowering: Lowering) -> list[Any]:
+    """The outputs; one that is a view of a written value, and not of the input, is of a copy.
 
     A returned value that is made from a written one by views alone stands for a view of the input
-    (`program/stateful_module.py`); so whatever is none must not look like one.
+    (`program/stateful_module.py`); so whatever is none must not look like one. Memory that several
+    outputs are views of is copied once.
     """
     written = {alias.storage.value: alias.storage for alias in inputs if alias.storage.generation}
+    builder = lowering.builder
+
+    def is_apart(node: Any, owner: Storage | None) -> bool:
+        chain = view_chain(node) if is_tensor(node) else ()
+        return all(written.get(each, owner) is owner for each in chain)
+
     kept: list[Any] = []
-    for value, node in zip(state_input, outputs, strict=True):
-        owner = value.storage if value.__class__ is Alias else None
-        if is_tensor(node) and any(
-            written.get(each, owner) is not owner for each in view_chain(node)
-        ):
-            node = builder.call(aten.clone.default, (node,), {})  # noqa: PLW2901 - the copy instead
-        kept.append(node)
+    for value in state_input:
+        owner: Storage | None = value.storage if value.__class__ is Alias else None
+        if owner is not None and owner.input is None and not is_apart(owner.value, owner):
+            owner.value = builder.call(aten.clone.default, (owner.value,), {})
+            owner.generation += 1
+        node = builder.written(lowering.read(value))
+        is_copied = not is_apart(node, owner)
+        kept.append(builder.call(aten.clone.default, (node,), {}) if is_copied else node)
     return kept

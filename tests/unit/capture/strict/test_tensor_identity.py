@@ -73,6 +73,16 @@ def test_what_the_layout_decides_is_refused(name):
     assert name in str(caught.value)
 
 
+def test_a_dropout_of_what_may_be_empty_is_refused():
+    """It gives back what has no elements, which it may have where sizes vary from 0 on."""
+    asks = Asks(lambda x: F.dropout(F.dropout(x, 0.5), 0.5))
+    n, some = monograph.Dim("n", min=0), monograph.Dim("n", min=1)
+    with pytest.raises(MonographError, match="whether `dropout` gave back its argument"):
+        monograph.export(asks, (torch.ones(3),), dynamic_shapes=({0: n},), strict=True)
+    program = monograph.export(asks, (torch.ones(3),), dynamic_shapes=({0: some},), strict=True)
+    assert torch.equal(program.module()(torch.ones(1)), torch.full((1,), 3.0))
+
+
 HELD: list = []
 
 

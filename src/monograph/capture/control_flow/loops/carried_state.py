@@ -200,9 +200,14 @@ class CarriedState:
             self.same = {path: self.same[path] for path in self.same if path not in parted}
             raise Restart("carry")
         self._find_more(ended)
-        self.made = [_as_tensor(ended[path].value) for path in self.carried]
+        made = [_as_tensor(ended[path].value) for path in (*self.carried, *self.born)]
+        made = [
+            self.recorder.abstract(each) if isinstance(each, torch.Tensor) else each
+            for each in made
+        ]
+        self.made, born = made[: len(self.carried)], made[len(self.carried) :]
         self.put_back()
-        return self.made, [_as_tensor(ended[path].value) for path in self.born]
+        return self.made, born
 
     def note_shared(self, others: Sequence[Any] = ()) -> list[list[Any]]:
         """Note what may be one with what is carried; returns the same of other results."""
