@@ -1046,7 +1046,7 @@ def last_of_what_is_made(x):
     return rows[-1] + 1, rows[-1], torch.stack(rows)
 
 
-@looped(least=1)
+@looped(least=1, gradients=False)
 class TakesAnAttribute(nn.Module):
     """What was made before the loop gives way to an attribute, which no round makes."""
 
