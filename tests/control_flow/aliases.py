@@ -397,3 +397,14 @@ class WritesToTheTable(HoldsTable):
         while left > 0:
             y, left = self.table, left - 1
         return y.add_(1)
+
+
+@branching(UP, DOWN, refused="branch-decides")
+class AsksWhichOfTwoTables(HoldsTable):
+    """Rounds let two attributes change places."""
+
+    def forward(self, x):
+        a, b, left = self.table, FAR, x.sum()
+        while left > 0:
+            a, b, left = b, a, left - 1
+        return a + b, a is self.table

@@ -6,6 +6,7 @@ its own, and code that asks is answered, or refused where the answer depends on 
 
 from __future__ import annotations
 
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from monograph.abstract.aliasing import (
@@ -72,7 +73,9 @@ def _given_back(node: Node) -> dict[Node, str]:
     doubt = ""
     source = source_of(node)
     while source is not None and (may_drop_nothing(node) or Result.ARGUMENT in results_of(node)):
-        doubt = doubt or ("" if results_of(node) == ARGUMENT else str(node.target).split(".")[1])
+        call: Any = node.args[0] if node.target is getitem else node
+        is_sure = results_of(node) == ARGUMENT
+        doubt = doubt or ("" if is_sure else str(call.target).split(".")[1])
         node, source = source, source_of(source)
         found[node] = doubt
     return found

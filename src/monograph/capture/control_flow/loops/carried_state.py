@@ -114,14 +114,15 @@ class CarriedState:
 
     def begin(self) -> list[Any]:
         """The values that the loop begins with."""
-        return [_as_tensor(self.leaves[path].value) for path in self.carried]
+        return [self._as_tensor(self.leaves[path].value) for path in self.carried]
 
     def begin_iteration(self, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Stack and slots of the frame in an iteration that is given these values."""
         self.given = given
         for path, each in zip(self.carried, given, strict=True):
-            ones = [self.leaves[path].value, *self.lasts.get(path, ())]
-            if isinstance(ones[0], AbstractTensor):
+            first = self.leaves[path].value
+            if isinstance(first, torch.Tensor):
+                ones = [self._as_tensor(first), *self.lasts.get(path, ())]
                 self.recorder.aliases.may_alias([each, *ones])
                 self.recorder.aliases.note_differences(ones[:2], each, "loop")
         return self.state(given)
@@ -200,14 +201,15 @@ class CarriedState:
             self.same = {path: self.same[path] for path in self.same if path not in parted}
             raise Restart("carry")
         self._find_more(ended)
-        made = [_as_tensor(ended[path].value) for path in (*self.carried, *self.born)]
-        made = [
-            self.recorder.abstract(each) if isinstance(each, torch.Tensor) else each
-            for each in made
-        ]
-        self.made, born = made[: len(self.carried)], made[len(self.carried) :]
+        self.made = [self._as_tensor(ended[path].value) for path in self.carried]
         self.put_back()
-        return self.made, born
+        return self.made, [self._as_tensor(ended[path].value) for path in self.born]
+
+    def _as_tensor(self, value: Any) -> Any:
+        """A value as loops carry it: a tensor of the module, too, is one of this capture."""
+        is_int = kind_of_number(value) is int
+        value = number_tensor(value, torch.int64) if is_int else carried(value)
+        return self.recorder.abstract(value) if isinstance(value, torch.Tensor) else value
 
     def note_shared(self, others: Sequence[Any] = ()) -> list[list[Any]]:
         """Note what may be one with what is carried; returns the same of other results."""
@@ -377,13 +379,6 @@ def _made_anew(before: Any, after: Any) -> Iterator[Any]:
 
 def _stays(before: Any, after: Any) -> bool:
     return stand_alike(before, after) or is_same(before, after)
-
-
-def _as_tensor(value: Any) -> Any:
-    """A value as loops carry it."""
-    if kind_of_number(value) is int:
-        return number_tensor(value, torch.int64)
-    return carried(value)
 
 
 def _as_it_was(before: Any, now: Any) -> Any:

@@ -159,7 +159,7 @@ class _ForCapture(LoopCapture[Any]):
 
     def _record_once(self) -> Any:
         recorder = self.recorder
-        self.begun = [recorder.abstract(each) for each in self.carrying.begin()]
+        self.begun = self.carrying.begin()
         for n, each in self._longer():
             self._require_another(self.begun[n])
             self.begun[n] = recorder.abstract(each.begin(self.begun[n], self.source.count))
