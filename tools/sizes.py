@@ -189,7 +189,7 @@ def figures() -> list[Figure]:
     ratio = import_ratio()
     strict, plain = entered_by_export(strict=True), entered_by_export(strict=False)
     return [
-        Figure("lines in src", lines(texts), 123_320, 66_500),
+        Figure("lines in src", lines(texts), 123_780, 66_500),
         Figure("modules in the largest folder", folder, 20, 20, where),
         Figure("largest import knot", knot, 4, 4, members),
         Figure("class names defined twice", len(twice), 0, 0, " ".join(twice)),

@@ -2,7 +2,8 @@
 
 A tensor is a constant of the program if it is made of tensor literals, factories and pure operators
 alone (`torch.tensor(3.0) * 2`, `torch.arange(4).max()`); its value is then the same in every call,
-and the part of the graph that makes it is run when the value is asked for, not before.
+and the part of the graph that makes it is run when the value is asked for, not before. So is one
+element that value ranges leave no choice (`element_values`).
 
 What is made of buffers too is data like any other, for they may change. Only where a capture cannot
 be completed otherwise it begins anew, and takes what they hold by now; the program asserts that
@@ -25,9 +26,9 @@ from monograph.abstract.layout import shares_elements
 from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.abstract.tensor_type import type_of
+from monograph.capture.recording.element_values.value_ranges import bounds, state_bounds
 from monograph.capture.recording.nonzero_counts import COUNTING
 from monograph.capture.recording.operators import OPERATORS
-from monograph.capture.recording.value_ranges import bounds, state_bounds
 from monograph.diagnostics import problem, snippet
 from monograph.host.dispatch import RANGE_OPERATORS, without_modes
 from monograph.host.fx_nodes import inputs_of
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _MOST_NODES = 200
 _INDICES: Final = frozenset({torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8})
+_DECIDED: Final = frozenset({torch.bool, torch.int64})
 _MOST_ELEMENTS = 1 << 20
 
 
@@ -163,7 +165,20 @@ def _unbacked(recorder: Recorder, tensor: AbstractTensor, node: Node) -> Any:
 
 def known_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:
     """The tensor's data where it is a constant of the program, else None."""
-    return _value(recorder, tensor, recorder.writer.constant_of)
+    found = _value(recorder, tensor, recorder.writer.constant_of)
+    return _decided(recorder, tensor) if found is None else found
+
+
+def _decided(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:
+    """The only element, where value ranges leave one number: `(arange(n).diff() == 1).all()`."""
+    t = tensor.tensor_type
+    if t.dtype not in _DECIDED or t.numel() != 1:
+        return None
+    lower, upper = bounds(recorder, tensor)
+    if type(lower) is not int or lower != upper:
+        return None
+    with without_modes():
+        return torch.full([1] * t.rank, lower, dtype=t.dtype)
 
 
 def of_constants(

@@ -6,8 +6,8 @@ from typing import Final
 
 from monograph.capture.queries.tensor_answers import TensorAnswers
 from monograph.capture.recording import indexing, unbacked_values
+from monograph.capture.recording.element_values.value_ranges import limit_size
 from monograph.capture.recording.fake_kernel_checks import check_promises
-from monograph.capture.recording.value_ranges import limit_size
 from monograph.capture.side_effects.sparse_parts import make_sparse
 from monograph.capture.torch_overrides import collectives
 from monograph.capture.torch_overrides.caught_errors import (

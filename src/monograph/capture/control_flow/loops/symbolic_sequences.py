@@ -17,9 +17,9 @@ from monograph.abstract.symbols import to_python, to_sym
 from monograph.abstract.tensor import AbstractTensor
 from monograph.bytecode import SymbolicIterator
 from monograph.bytecode.evaluation.calling import interpret_always
+from monograph.capture.recording.element_values.value_ranges import state_bounds
 from monograph.capture.recording.scalar_tensors import own
 from monograph.capture.recording.symbolic_ranges import SymbolicRange
-from monograph.capture.recording.value_ranges import state_bounds
 from monograph.integers import Expr, decide, eq, ge, known, lt, simplify
 
 if TYPE_CHECKING:

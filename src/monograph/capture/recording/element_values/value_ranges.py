@@ -2,7 +2,7 @@
 
 Law: whenever the program runs and the tensor has an element, each element is within the bounds. The
 bounds follow from the operators that made the tensor, as long as nothing wrote to its storage; they
-are true without a check. None is no bound.
+are true without a check. None is no bound; truths are 0 and 1.
 
 Adding one: a function under `@bounds_of`, named as the operators are.
 """
@@ -18,17 +18,23 @@ from torch.fx.node import Node
 from monograph.abstract.dims import wrap_dim
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
+from monograph.capture.recording.element_values.affine_elements import (
+    affine,
+    difference,
+    name_of,
+    shape_of,
+)
 from monograph.capture.recording.nonzero_counts import COUNTING
 from monograph.host.dispatch import without_modes
-from monograph.host.operator_types import OpOverload
-from monograph.integers import Expr, ge, known, le, maximum, minimum, product
+from monograph.integers import Expr, ge, known, le, lt, maximum, minimum, product
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from monograph.abstract.tensor_type import TensorType
     from monograph.capture.recording.recorder import Recorder
-    from monograph.integers import Int
+    from monograph.host.operator_types import OpOverload
+    from monograph.integers import Int, Truth
 
 _MOST_STEPS = 64
 _SMALL = 1 << 20
@@ -43,6 +49,8 @@ class Bounds(NamedTuple):
 
 
 UNKNOWN: Final = Bounds(None, None)
+_UNDECIDED, _TRUE, _FALSE = Bounds(0, 1), Bounds(1, 1), Bounds(0, 0)
+"""Of truths."""
 
 
 def bounds(recorder: Recorder, tensor: AbstractTensor) -> Bounds:
@@ -118,10 +126,11 @@ class _Search:
             source, at = node.args
             assert isinstance(source, Node), "parts are taken of what a node made"
             assert isinstance(at, int), "results are numbered"
-            rule = _PARTS.get((_name(source), at)) or _PARTS.get((_name(source), None))
+            rule = _PARTS.get((name_of(source), at)) or _PARTS.get((name_of(source), None))
             return rule(self, source) if rule else UNKNOWN
-        rule = _KNOWN.get(_name(node))
-        return rule(self, node) if rule else UNKNOWN
+        rule = _KNOWN.get(name_of(node))
+        found = rule(self, node) if rule else UNKNOWN
+        return (_of_affine(node) or UNKNOWN) if found is UNKNOWN else found
 
     def any_of(self, nodes: Iterable[Any]) -> Bounds:
         """Bounds of what may come from each of these."""
@@ -209,7 +218,7 @@ def _filled(search: _Search, node: Node) -> Bounds:
 def _position(search: _Search, node: Node) -> Bounds:
     del search
     x = _type(node.args[0])
-    name = _name(node)
+    name = name_of(node)
     at = {"topk": 2, "kthvalue": 2, "argsort": 1, "sort": 1}.get(name, 1)
     dim: Any = node.args[at] if len(node.args) > at else None
     if dim is None and name not in {"argmax", "argmin"}:
@@ -258,7 +267,7 @@ def _counted(search: _Search, node: Node) -> Bounds:
 @_bounds_of("searchsorted", "bucketize")
 def _sought(search: _Search, node: Node) -> Bounds:
     del search
-    sequence = node.args[0 if _name(node) == "searchsorted" else 1]
+    sequence = node.args[0 if name_of(node) == "searchsorted" else 1]
     return Bounds(0, _type(sequence).shape[-1])
 
 
@@ -288,7 +297,7 @@ def _one(search: _Search, node: Node) -> Bounds:
 
 @_bounds_of("full", "full_like", "scalar_tensor", "new_full")
 def _constant(search: _Search, node: Node) -> Bounds:
-    return search.of(node.args[0 if _name(node) == "scalar_tensor" else -1])
+    return search.of(node.args[0 if name_of(node) == "scalar_tensor" else -1])
 
 
 @_bounds_of("one_hot")
@@ -350,7 +359,7 @@ def _rest(search: _Search, node: Node) -> Bounds:
 
 @_bounds_of("clamp", "clip", "clamp_min", "clamp_max")
 def _clamped(search: _Search, node: Node) -> Bounds:
-    found, name = search.of(node.args[0]), _name(node)
+    found, name = search.of(node.args[0]), name_of(node)
     names = {"clamp_min": ("min",), "clamp_max": ("max",)}.get(name, ("min", "max"))
     given = {**dict(zip(names, node.args[1:], strict=False)), **node.kwargs}
     low, high = (
@@ -366,7 +375,85 @@ def _clamped(search: _Search, node: Node) -> Bounds:
     return Bounds(lower, upper)
 
 
+# --- truths --------------------------------------------------------------------------------------
+
+
+@_bounds_of("eq", "ne", "lt", "le", "gt", "ge")
+def _compared(search: _Search, node: Node) -> Bounds:
+    """By the difference, where it is one number, else by bounds that do not overlap."""
+    one, other = node.args
+    name, apart = name_of(node), difference(one, other)
+    if apart is not None:
+        return _always(name, Bounds(apart, apart), Bounds(0, 0))
+    a, b = (_of_affine(each) or search.of(each) for each in (one, other))
+    if not isinstance(other, Node) and not _is_within(b, _of_dtype(_type(one).dtype)):
+        return _UNDECIDED  # PyTorch wraps the number
+    return _always(name, a, b)
+
+
+def _always(name: str, a: Bounds, b: Bounds) -> Bounds:
+    """Whether numbers within bounds compare so whichever they are."""
+    if name in {"gt", "ge"}:
+        return _always({"gt": "lt", "ge": "le"}[name], b, a)
+    is_less, is_greater = _are_below(a, b, lt), _are_below(b, a, lt)
+    no_greater, no_less = _are_below(a, b, le), _are_below(b, a, le)
+    if name in {"lt", "le"}:
+        holds, fails = (is_less, no_less) if name == "lt" else (no_greater, is_greater)
+    else:
+        holds, fails = no_greater and no_less, is_less or is_greater
+    if holds or fails:
+        return _TRUE if holds is (name != "ne") else _FALSE
+    return _UNDECIDED
+
+
+def _are_below(a: Bounds, b: Bounds, relation: Callable[[Int, Int], Truth]) -> bool:
+    return a.upper is not None and b.lower is not None and known(relation(a.upper, b.lower)) is True
+
+
+@_bounds_of("all", "any")
+def _quantified(search: _Search, node: Node) -> Bounds:
+    """Of nothing, all are true."""
+    lower, upper = search.of(node.args[0])
+    is_true = lower is not None and known(ge(lower, 1)) is True
+    is_false = lower == upper == 0
+    if not is_true and not is_false:
+        return _UNDECIDED
+    if is_true is (name_of(node) == "all"):
+        return _TRUE if is_true else _FALSE
+    is_any = known(ge(product(_type(node.args[0]).shape), 1)) is True
+    return _UNDECIDED if not is_any else _TRUE if is_true else _FALSE
+
+
+@_bounds_of("logical_not", "bitwise_not")
+def _opposite(search: _Search, node: Node) -> Bounds:
+    found = _small(search.of(node.args[0]))
+    if found is None or _type(node.args[0]).dtype != torch.bool:
+        return UNKNOWN
+    return Bounds(1 - found[1], 1 - found[0])
+
+
+@_bounds_of("logical_and", "bitwise_and", "__and__", "logical_or", "bitwise_or", "__or__")
+def _both(search: _Search, node: Node) -> Bounds:
+    """The least, or the greatest, of two truths."""
+    one, other = (_small(search.of(each)) for each in node.args)
+    if one is None or other is None or any(_type(x).dtype != torch.bool for x in node.args):
+        return UNKNOWN
+    choose = min if "and" in name_of(node) else max
+    return Bounds(choose(one[0], other[0]), choose(one[1], other[1]))
+
+
 # --- reading -------------------------------------------------------------------------------------
+
+
+def _of_affine(node: Any) -> Bounds | None:
+    """Of elements that count along their dimensions, the first and the last."""
+    found = affine(node) if isinstance(node, Node) else None
+    if found is None or found.start is None:
+        return None
+    lower = upper = found.start
+    for step, size in zip(found.steps, shape_of(node), strict=True):
+        lower, upper = lower + min(step, 0) * (size - 1), upper + max(step, 0) * (size - 1)
+    return Bounds(lower, upper)
 
 
 def _of_dtype(dtype: torch.dtype) -> Bounds:
@@ -383,11 +470,6 @@ def _of_constant(value: torch.Tensor | None) -> Bounds:
         return UNKNOWN
     with without_modes():
         return Bounds(int(value.min()), int(value.max()))
-
-
-def _name(node: Node) -> str:
-    target = node.target
-    return target.overloadpacket.__name__ if isinstance(target, OpOverload) else ""
 
 
 def _type(node: Any) -> TensorType:
