@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from monograph.integers import Int
 
-_LARGEST = 1 << 20
-"""A step, so that no element of a tensor that fits in memory leaves 64 bits."""
+_LARGEST, _FARTHEST = 1 << 20, 1 << 40
+"""A step and a start, so that no element of a tensor that fits in memory leaves 64 bits."""
 _MOST_NODES = 32
 
 
@@ -55,8 +55,10 @@ class _Elements:
         is_whole = value.tensor_type.dtype == torch.int64 and not value.storage_root.n_writes
         rule = _KNOWN.get(name_of(node)) if is_whole and self._left >= 0 else None
         found = None if rule is None else rule(self, node)
-        is_small = found is not None and all(abs(step) <= _LARGEST for step in found.steps)
-        return found if is_small else None
+        if found is None or any(abs(step) > _LARGEST for step in found.steps):
+            return None
+        is_far = type(found.start) is int and abs(found.start) > _FARTHEST
+        return Affine(None, found.steps) if is_far else found
 
 
 def affine(node: Node) -> Affine | None:
@@ -134,7 +136,7 @@ def _multiplied(walk: _Elements, node: Node) -> Affine | None:
     found, by = walk.of(node.args[0]), node.args[1]
     if found is None or type(by) is not int:
         return None
-    start = None if found.start is None or abs(by) > _LARGEST else found.start * by
+    start = found.start * by if type(found.start) is int else None
     return Affine(start, tuple(step * by for step in found.steps))
 
 

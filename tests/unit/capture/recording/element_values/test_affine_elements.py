@@ -88,6 +88,8 @@ OPEN = {
     ),
     "what was written to": lambda n: (torch.arange(n).mul_(2).diff() == 1).all(),
     "in eight bits": lambda n: (torch.arange(n).to(torch.int8) >= 0).all(),
+    "what leaves 64 bits": lambda n: (torch.full((n,), 3) * 2**20 * 2**20 * 2**20 * 16 > 0).all(),
+    "sizes that may": lambda n: (torch.full((n,), n) * 2**20 * 2**20 * 2**20 * 16 >= 0).all(),
     "a number that wraps": lambda n: (torch.zeros(n, dtype=torch.int8) == 256).all(),
 }
 
