@@ -152,3 +152,27 @@ def test_the_module_is_left_as_it_was():
     assert module.cache.is_leaf
     assert not module.cache.requires_grad
     assert not module.cache.any()
+
+
+class CountsOnOneSide(torch.nn.Module):
+    """Replaces its buffer on one side of a branch, or in each round."""
+
+    def __init__(self, rounds):
+        super().__init__()
+        self.rounds = rounds
+        self.register_buffer("count", torch.zeros(4))
+
+    def forward(self, x):
+        for row in x if self.rounds else [x]:
+            if row.sum() < 100:
+                self.count = self.count + 1
+        return x * 2
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+def test_a_buffer_that_a_branch_replaces_is_left_as_it_was(rounds):
+    """The trial run of `save` takes the step, and takes it back."""
+    program = export(CountsOnOneSide(rounds), (torch.ones(2, 4),))
+    file = saved(program)
+    assert not program.state_dict["count"].any()
+    assert not loaded(file).state_dict["count"].any()

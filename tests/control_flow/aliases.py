@@ -408,3 +408,17 @@ class AsksWhichOfTwoTables(HoldsTable):
         while left > 0:
             a, b, left = b, a, left - 1
         return a + b, a is self.table
+
+
+@branching(UP, DOWN, ZERO)
+class CountsOnOneSide(nn.Module):
+    """A buffer is replaced on one side, and left on the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x):
+        if x.sum() > 0:
+            self.count = self.count + x
+        return x * 2

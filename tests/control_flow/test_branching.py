@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import monograph
+from monograph.abstract.aliasing import aliasing_of
 from tests.control_flow import (  # noqa: F401 - they enter programs
     aliases,
     asked,
@@ -30,6 +31,15 @@ from tests.control_flow.forms import made_forms, naming
 def clones(inputs):
     """Inputs that nobody else changes."""
     return tuple(each.clone() for each in inputs)
+
+
+def unsaid_writes(program):
+    """List the inputs that a graph writes to, though its signature does not say so."""
+    said = program.graph_signature.mutated_in_place
+    nodes = [node for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
+    written = [each for n in nodes for each in aliasing_of(n.target).writes(n.args, n.kwargs)]
+    inputs = [each for each in written if isinstance(each, torch.fx.Node)]
+    return [each for each in inputs if each.op == "placeholder" and each.name not in said]
 
 
 def outcome(function, inputs):
@@ -70,6 +80,7 @@ def test_captured_or_refused_by_name(program: Branching):
 def test_agrees_in_every_form(program: Branching):
     """On every way: lowered, saved and loaded, as code, and in torch.export."""
     exported = monograph.export(program.make(), clones(program.calls[0]))
+    assert not unsaid_writes(exported)
     for form, made in made_forms(exported):
         if form == "in_stock" and not program.stock:
             continue

@@ -29,6 +29,8 @@ def uncompiled() -> AbstractContextManager[object]:
 
 CHECKER: Final[tuple[Any, str]] = (torch, "_check_with")
 """What `torch._check` and its relatives call with an error's type, a condition and a text."""
+USES_FLASH: Final[tuple[Any, str]] = (torch._C, "_set_sdp_use_flash")
+"""What turns flash attention on and off, whatever PyTorch's functions for that are called."""
 FUNCTIONAL: Final[Any] = getattr(torch._C, "_nn")  # noqa: B009 - the stubs do not list it
 """What functions of `torch.nn.functional` in Python call."""
 ASSERT: Final[Any] = torch._assert

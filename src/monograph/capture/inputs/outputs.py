@@ -378,6 +378,7 @@ def _copy_first(
     recorder.write_assertions()  # they stay where they are
     users, last = [*buffer.node.users], last_node(writer.graph)
     given = whole = make_tensor(t, buffer.node, recorder)
+    writer.stands_for(given)
     if not is_dense(t):
         span = 1 + sum((n - 1) * s for n, s in zip(buffer.real.shape, t.stride(), strict=True))
         whole = recorder.call(torch.ops.aten.as_strided.default, (whole, [span], [1]), {})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from typing import Any, Final
+from weakref import WeakSet
 
 import torch
 
@@ -20,7 +21,7 @@ from monograph.capture.torch_overrides.tensor_memory import made_of
 from monograph.diagnostics import problem, snippet
 from monograph.host.dispatch import overload_taking, schema_of
 from monograph.host.execution_modes import is_plain_recording
-from monograph.host.flags import CHECKER, FUNCTIONAL
+from monograph.host.flags import CHECKER, FUNCTIONAL, USES_FLASH
 from monograph.integers import Expr, Relation
 
 PAD_PACKED_SEQUENCE: Final = torch.ops.aten._pad_packed_sequence.default  # noqa: SLF001 - an operator's name
@@ -151,6 +152,38 @@ def _has_internal_overlap(original: Any) -> Any:
         return original(tensor)
 
     return has_internal_overlap
+
+
+_PLAIN_ATTENTION: Final = torch.ops.aten._scaled_dot_product_attention_math.default  # noqa: SLF001 - an operator's name
+_WITH_OWN_KERNELS: Final[WeakSet[Any]] = WeakSet()
+"""The recorders whose code turned flash attention on or off."""
+
+
+@OVERRIDES.override(*USES_FLASH)
+def _use_flash(original: Any) -> Any:
+    @functools.wraps(original)
+    def use_flash(flag: bool) -> None:  # noqa: FBT001 - PyTorch's signature
+        recorder = listening()
+        if recorder is not None:
+            _WITH_OWN_KERNELS.add(recorder)
+        original(flag)
+
+    return use_flash
+
+
+@OVERRIDES.override(torch.nn.functional, "scaled_dot_product_attention")
+def _attention(original: Any) -> Any:
+    """Within `sdpa_kernel(SDPBackend.MATH)` the kernel is an operator of its own."""
+
+    @functools.wraps(original)
+    def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
+        backends = torch.backends.cuda
+        is_plain = listening() in _WITH_OWN_KERNELS and not backends.flash_sdp_enabled()
+        if is_plain and backends.math_sdp_enabled():
+            return _PLAIN_ATTENTION(*args, **kwargs)[0]
+        return original(*args, **kwargs)
+
+    return scaled_dot_product_attention
 
 
 @OVERRIDES.override(torch.nn.utils.rnn, "pad_packed_sequence")
