@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from monograph.diagnostics.catalogue import message
 from monograph.diagnostics.diagnostic import Cause, Text
 from monograph.diagnostics.errors import ConstraintViolation, UnsupportedError
-from monograph.diagnostics.source_edits.members import edits_of_view
+from monograph.diagnostics.source_edits.members import edits_of_copy, edits_of_view
 from monograph.diagnostics.wording import counted, dim_source, offer, quoted
 
 if TYPE_CHECKING:
@@ -101,11 +101,17 @@ def view_impossible(
     """Say that a view needs another layout or number of elements; `reason` is a clause."""
     why = f": {reason}" if str(reason) else ""
     is_layout = any(word in str(reason) for word in ("strides", "rows", "memory"))
-    edits = edits_of_view(where) if where is not None and is_layout else ()
+    is_of_one = "may be 1" in str(reason)
+    found = edits_of_copy if is_of_one else edits_of_view
+    edits = found(where) if where is not None and (is_layout or is_of_one) else ()
+    by = (
+        "copy it whatever its sizes are, with Tensor.contiguous"
+        if is_of_one
+        else "copy where needed instead of viewing, with Tensor.reshape"
+    )
     return Text(
         headline=f"a tensor of shape {shape} cannot be viewed as {target}{why}",
-        helps=tuple([each.shown() for each in edits])
-        or ("copy where needed instead of viewing, with Tensor.reshape",),
+        helps=tuple([each.shown() for each in edits]) or (by,),
         edits=edits,
     )
 

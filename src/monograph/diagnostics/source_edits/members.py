@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from monograph.diagnostics.source_edits.edits import Edit
 
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
     from monograph.diagnostics.frames import Place
 
-__all__ = ["edits_of_arguments", "edits_of_fake_kernel", "edits_of_member", "edits_of_view"]
+__all__ = [
+    "edits_of_arguments",
+    "edits_of_copy",
+    "edits_of_fake_kernel",
+    "edits_of_member",
+    "edits_of_view",
+]
 
 
 def edits_of_member(where: Place, name: str, *, title: str, is_number: bool) -> tuple[Edit, ...]:
@@ -46,6 +52,9 @@ def edits_of_member(where: Place, name: str, *, title: str, is_number: bool) -> 
     return (Edit(title, where.file, statement.lineno, last, tuple(text.split("\n"))),)
 
 
+_RESHAPING: Final = ("reshape", "flatten", "ravel", "unflatten", "view")
+
+
 def edits_of_view(where: Place) -> tuple[Edit, ...]:
     """`x.view(...)` becomes `x.reshape(...)`."""
     tree, lines = _source(where.file)
@@ -60,6 +69,22 @@ def edits_of_view(where: Place) -> tuple[Edit, ...]:
         return ()
     again = (text[:start] + b"reshape" + text[column:]).decode()
     return (Edit("copy where needed instead of viewing", where.file, line, line, (again,)),)
+
+
+def edits_of_copy(where: Place) -> tuple[Edit, ...]:
+    """`x.reshape(...)` becomes `x.contiguous().reshape(...)`."""
+    tree, lines = _source(where.file)
+    call = None if tree is None else _call_at(tree, where)
+    is_method = call is not None and isinstance(call.func, ast.Attribute)
+    if call is None or not is_method or not call.func.attr.startswith(_RESHAPING):
+        return ()
+    owner = call.func.value
+    line, column = owner.end_lineno or 0, owner.end_col_offset or 0
+    text = lines[line - 1].encode()
+    if ast.unparse(owner) in {"torch", "F"} or text[column : column + 1] != b".":
+        return ()
+    again = (text[:column] + b".contiguous()" + text[column:]).decode()
+    return (Edit("copy it whatever its sizes are", where.file, line, line, (again,)),)
 
 
 def edits_of_arguments(where: Place, *, is_list: bool) -> tuple[Edit, ...]:
