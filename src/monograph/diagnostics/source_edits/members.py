@@ -75,10 +75,10 @@ def edits_of_copy(where: Place) -> tuple[Edit, ...]:
     """`x.reshape(...)` becomes `x.contiguous().reshape(...)`."""
     tree, lines = _source(where.file)
     call = None if tree is None else _call_at(tree, where)
-    is_method = call is not None and isinstance(call.func, ast.Attribute)
-    if call is None or not is_method or not call.func.attr.startswith(_RESHAPING):
+    called = None if call is None else call.func
+    if not isinstance(called, ast.Attribute) or called.attr not in _RESHAPING:
         return ()
-    owner = call.func.value
+    owner = called.value
     line, column = owner.end_lineno or 0, owner.end_col_offset or 0
     text = lines[line - 1].encode()
     if ast.unparse(owner) in {"torch", "F"} or text[column : column + 1] != b".":
