@@ -129,6 +129,22 @@ def test_handlers_and_modes_around_questions():
     X.requires_grad_(requires_grad=False)
 
 
+@pytest.mark.parametrize("other", [1.0, -4.0])
+def test_what_a_given_up_side_wrote_to_is_an_input_still(other):
+    """One condition is assumed, its way writes, and so the next one ends the graph."""
+    seen = []
+
+    def f(x, t):
+        if t[0] > 0:
+            x.add_(1)
+        if x.sum() > 0:
+            seen.append(1)
+        return x
+
+    one = torch.ones(3)
+    calls(f, *[(torch.full((3,), k), one) for k in (1.0, other, 1.0, -other, other)])
+
+
 def test_loops_on_data():
     """The number of rounds is another in each call."""
 

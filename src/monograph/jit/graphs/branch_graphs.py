@@ -135,5 +135,6 @@ class BranchGraphs:
 
 _OF_SIDES: Final = (
     *("nodes", "tainted", "counted", "unbacked", "expectations", "shown", "n_calls", "side"),
-    *("sides", "chosen", "is_exact", "_own_storages", "_storages"),
+    *("sides", "chosen", "is_exact", "_own_storages"),
 )
+"""Inputs stay inputs, and so does the memory that is theirs."""
