@@ -12,7 +12,7 @@ import torch
 
 from monograph import Dim, export
 from monograph.capture.numpy_arrays import UFUNCS
-from monograph.diagnostics import DataDependentError, MonographError
+from monograph.diagnostics import ContractError, DataDependentError, MonographError
 
 
 class Of(torch.nn.Module):
@@ -455,3 +455,45 @@ def test_axis_none_flattens_and_what_is_an_array_already_is_given_back(name, str
     assert torch.equal(program(x), forward(x))
     with pytest.raises(MonographError, match="value-read"):
         export(Of(lambda x: x * len(x.numpy().__array_interface__)), (x,), strict=strict)
+
+
+class ReadsItsParameter(torch.nn.Module):
+    """NumPy is given a parameter, which PyTorch refuses where gradients are recorded."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.full((3,), 2.0))
+
+    def forward(self, x):
+        try:
+            weight = torch.from_numpy(self.weight.numpy())
+        except RuntimeError:
+            return x * 3
+        return x * weight
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_whether_gradients_are_recorded_decides_if_numpy_takes_a_parameter(recorded, strict):
+    """It is as in the mode of the export; the contract refuses the other one."""
+    module, x = ReadsItsParameter(), torch.ones(3)
+    with torch.set_grad_enabled(recorded):
+        program = export(module, (x,), strict=strict).module()
+        assert torch.equal(program(x), module(x))
+    with torch.set_grad_enabled(not recorded), pytest.raises(ContractError):
+        program(x)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_numpy_takes_a_parameter_without_gradients(strict):
+    """The forward turns them off, so no call is refused."""
+
+    class Turns(ReadsItsParameter):
+        def forward(self, x):
+            with torch.no_grad():
+                return x * torch.from_numpy(self.weight.numpy())
+
+    program = export(Turns(), (torch.ones(3),), strict=strict).module()
+    assert torch.equal(program(torch.ones(3)), torch.full((3,), 2.0))
+    with torch.no_grad():
+        assert torch.equal(program(torch.ones(3)), torch.full((3,), 2.0))

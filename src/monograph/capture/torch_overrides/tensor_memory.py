@@ -161,7 +161,7 @@ def _abstract_array(access: Access) -> Any:
     is_forced = (*access.args, access.kwargs.get("force", False))[0]
     if tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg():
         return access.recorder.read_data(tensor, access.call)
-    if tensor.requires_grad and not is_forced:
+    if tensor.requires_grad and not is_forced and torch.is_grad_enabled():  # which is noted
         raise RuntimeError(_FOLLOWED)
     return AbstractArray(tensor.data)
 
