@@ -117,7 +117,7 @@ def _variables_of(owner: Any) -> dict[str, Any]:
 def note_variables(segment: SegmentRecorder, owner: Any) -> None:
     """Python reads the `__dict__` of an object from outside. Raises: NotRecordable."""
     guards = segment.guards
-    is_module = isinstance(owner, torch.nn.Module)
+    is_module = issubclass(type(owner), torch.nn.Module)
     if is_module and any(key == id(owner) for key, _ in segment.written):
         raise NotRecordable("a `__dict__` is read after an attribute was set")
     table = object.__getattribute__(owner, "__dict__")
@@ -192,7 +192,7 @@ def _note_absence(segment: SegmentRecorder, owner: Any, name: str) -> None:
     about = f"{guards.label(owner)}.{name}"
     if kind.__dictoffset__:
         _check_not_own(segment, owner, name, about, "nothing")
-    is_module = isinstance(owner, torch.nn.Module)
+    is_module = issubclass(type(owner), torch.nn.Module)
     if is_module and not any(name in variables[table] for table in _MODULE_TABLES):
         _note_no_part(segment, owner, name)
 
@@ -210,7 +210,7 @@ def note_module_read(segment: SegmentRecorder, owner: Any, name: str) -> None:
 
     Raises: NotRecordable.
     """
-    if not segment.guards.is_known(owner) or not isinstance(owner, torch.nn.Module):
+    if not segment.guards.is_known(owner) or not issubclass(type(owner), torch.nn.Module):
         raise NotRecordable("`Module.__getattr__` of an object of unknown origin")
     for table in _MODULE_TABLES:
         if name in owner.__dict__[table]:
@@ -344,7 +344,7 @@ def _of_instance(segment: SegmentRecorder, owner: Any, name: str, value: Any) ->
         table, fixed = _variables(segment, owner)
         guards.attribute(owner, name, value, f"{table}[{name!r}]", fixed=fixed)
         return
-    if isinstance(owner, torch.nn.Module):
+    if issubclass(type(owner), torch.nn.Module):
         _of_module(segment, owner, name, value)
         return
     if not _is_seen(lookup(kind, "__getattr__")):
