@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from monograph import Dim, export
+from monograph import Dim, draft_export, export
 from monograph.capture.numpy_arrays import UFUNCS
 from monograph.diagnostics import ContractError, DataDependentError, MonographError
 
@@ -497,3 +497,38 @@ def test_numpy_takes_a_parameter_without_gradients(strict):
     assert torch.equal(program(torch.ones(3)), torch.full((3,), 2.0))
     with torch.no_grad():
         assert torch.equal(program(torch.ones(3)), torch.full((3,), 2.0))
+
+
+class CountsRows(torch.nn.Module):
+    """Asks each element of an array, and may go on with the next."""
+
+    def __init__(self, *, cuts):
+        super().__init__()
+        self.cuts = cuts
+
+    def forward(self, x):
+        n, parts = 0, [x]
+        for k in (x > 0).sum(0).numpy():
+            if k == 0:
+                continue
+            n = n + 1
+            if self.cuts:
+                parts.append(x[:k])
+        return torch.cat(parts) * n
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_loop_over_an_array_takes_other_ways(strict):
+    """Its iterator is where it is on both ways."""
+    program = export(CountsRows(cuts=False), (torch.ones(3, 2),), strict=strict).module()
+    for x in (torch.ones(3, 2), -torch.ones(3, 2), torch.tensor([[1.0, -2.0]] * 3)):
+        assert torch.equal(program(x), CountsRows(cuts=False)(x))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_draft_goes_the_way_of_the_example_at_a_number_of_an_array(strict):
+    """It says so, and gives what the module gives."""
+    module, x = CountsRows(cuts=True), torch.tensor([[1.0, 2.0], [3.0, -1.0], [-1.0, -2.0]])
+    program = draft_export(module, (x,), strict=strict)
+    assert program.report.problems
+    assert torch.equal(program.module()(x), module(x))

@@ -16,6 +16,7 @@ import torch
 from monograph.abstract.symbols import to_python
 from monograph.abstract.tensor import AbstractTensor
 from monograph.capture.captured import RecoveredRefusal
+from monograph.capture.numpy_arrays import AbstractArray
 from monograph.capture.recording.guard_sources import draft_assumes
 from monograph.capture.recording.recorder import Recorder
 from monograph.capture.recovery.concrete_execution import Rehearsal, StuckError
@@ -204,6 +205,7 @@ class Continuing(Recorder):
         """
         if self.region is not None:
             raise refusal
+        value = value.tensor if type(value) is AbstractArray else value
         return self._way(value.item() if isinstance(value, AbstractTensor) else value, refusal)
 
     def _way(self, value: Any, refusal: MonographError) -> bool:
