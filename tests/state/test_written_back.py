@@ -1,4 +1,4 @@
-"""Attributes that forward writes back as they were: no change; anything else is one, and refused."""
+"""Attributes that forward writes back as they were: no change; any other is one, and refused."""
 
 import pytest
 import torch
