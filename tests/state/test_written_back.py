@@ -1,8 +1,9 @@
-"""Attributes that forward writes back as they were: no change; any other is one, and refused."""
+"""What forward writes back as it was is no change; any other is one, and refused."""
 
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 
 import monograph
 from monograph.diagnostics import SideEffectError
@@ -97,3 +98,31 @@ def test_any_other_is_refused(change, strict):
     """The next call would find something else."""
     with pytest.raises(SideEffectError, match=r"attribute-changed|mutated-constant"):
         monograph.export(Holds(change), (torch.ones(3),), strict=strict)
+
+
+class Symmetric(nn.Module):
+    """A parametrization."""
+
+    def forward(self, weight):
+        return weight.triu() + weight.triu(1).mT
+
+
+class UsesTheCache(nn.Module):
+    """PyTorch fills a global dict meanwhile, and puts an empty one in its place."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        parametrize.register_parametrization(self.linear, "weight", Symmetric())
+
+    def forward(self, x):
+        with parametrize.cached():
+            return self.linear(self.linear(x))
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["plain", "strict"])
+def test_a_package_may_empty_a_global_of_its_own(strict):
+    """As before is what it held, not which dict that is."""
+    module, x = UsesTheCache(), torch.randn(2, 4)
+    program = monograph.export(module, (torch.ones(2, 4),), strict=strict).module()
+    torch.testing.assert_close(program(x), module(x))

@@ -20,18 +20,18 @@ from monograph.capture.hidden_state.opaque_objects import is_opaque, keep
 from monograph.capture.side_effects.snapshots import has_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
 _MOST: Final = 10_000
 _HEAP_TYPE: Final = 1 << 9
 """The flag of classes that were not made of C at compile time."""
 
 
-def are_alike(before: Any, now: Any, changed: Collection[int]) -> bool:
+def are_alike(before: Any, now: Any, changed: Mapping[int, Any]) -> bool:
     """Whether one renaming of objects makes these two, and all that they lead to, the same.
 
-    `changed` are the identities of objects that do not hold what they held: what they were like
-    before the call is not known any more.
+    `changed` are the objects, by identity, that do not hold what they held, with the content that
+    lists, dicts and sets had; None where what they were like before is not known any more.
     """
     waiting, twins, back = [(before, now)], dict[int, Any](), dict[int, Any]()
     while waiting:
@@ -42,7 +42,8 @@ def are_alike(before: Any, now: Any, changed: Collection[int]) -> bool:
             if twins.get(id(one)) is not other or back.get(id(other)) is not one:
                 return False
             continue
-        inside = None if id(one) in changed or len(twins) > _MOST else _parts(one, other)
+        was = changed.get(id(one), one)
+        inside = None if was is None or len(twins) > _MOST else _parts(one, other, was)
         if inside is None:
             return False
         twins[id(one)], back[id(other)] = other, one
@@ -50,16 +51,21 @@ def are_alike(before: Any, now: Any, changed: Collection[int]) -> bool:
     return True
 
 
-def _parts(one: Any, other: Any) -> list[tuple[Any, Any]] | None:
-    """What has to be alike for two objects to be; None where they differ, or may."""
+def _parts(one: Any, other: Any, was: Any) -> list[tuple[Any, Any]] | None:
+    """What has to be alike for two objects to be; None where they differ, or may.
+
+    `was` is the first, or its content, where that is another one since.
+    """
     kind: Any = type(one)
     if kind is not type(other):
         return None
     if kind is tuple:
         return _paired(one, other)
     if kind in {dict, list, set}:
-        return _contents(content_of(one), content_of(other))
-    if issubclass(kind, (*CONTAINERS, Module)) or not _is_open(one) or not _is_open(other):
+        return _contents(content_of(was), content_of(other))
+    if was is not one or issubclass(kind, (*CONTAINERS, Module)):
+        return None
+    if not _is_open(one) or not _is_open(other):
         return None
     return _contents(dict(attributes_of(one)), dict(attributes_of(other)))
 

@@ -38,10 +38,17 @@ class Effect(NamedTuple):
         """
         if package_of(type(self.place.owner)) == _OURS:
             return False
+        if self.place.kind == "global" and self._is_of_its_package():
+            return False
         by = (code.co_filename for code, _ in self.place.by if is_users(code.co_filename))
         files = {*(frame.code.co_filename for frame in self.at[:1]), *islice(by, 1)}
         is_told = _is_in_c(self.place) or self.place.is_told()
         return is_told and not all(map(is_installed, files))
+
+    def _is_of_its_package(self) -> bool:
+        """Whether a module of an installed package sets its own global, whoever called it."""
+        file = self.place.by[0][0].co_filename if self.place.by else ""
+        return is_installed(file) and self.place.owner.get("__file__") == file
 
     def refusal(self) -> MonographError:
         """The refusal of this write."""

@@ -49,7 +49,7 @@ from monograph.capture.side_effects.equal_states import are_alike
 from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from monograph.bytecode import InterpreterFrame
 
@@ -122,6 +122,10 @@ class WriteTarget:
     def changed_name(self) -> str:
         """The name of the attribute that is not what it was, where that is known."""
         return next((each.name for each in self.by_name()), "")
+
+    def content(self) -> Any:
+        """What a container held; None of anything else."""
+        return self.before if self.kind == "contents" else None
 
     def class_name(self) -> str:
         """What the class whose attribute this is was called."""
@@ -282,7 +286,8 @@ class Effects:
         """What was there before the run and is different now, in the order of the writes."""
         if self._lasting is None:
             found = self._find_lasting()
-            changed = {owner for owner, _ in self.changed()} if found else ()
+            differing = self.differing() if found else ()
+            changed = {id(each.owner): each.content() for each in differing}
             self._lasting = [_compared(place, changed) for place in found]
         return self._lasting
 
@@ -347,7 +352,7 @@ def _inline_dicts(made: MadeSince, wanted: set[int]) -> Iterator[int]:
 _INLINE_VALUES: Final = 1 << 2
 
 
-def _compared(place: WriteTarget, changed: Collection[int]) -> WriteTarget:
+def _compared(place: WriteTarget, changed: Mapping[int, Any]) -> WriteTarget:
     """The place with `is_equal`; `changed` are the objects that do not hold what they held."""
     if place.kind == "hidden":
         return place
