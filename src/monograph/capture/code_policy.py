@@ -28,12 +28,13 @@ _NATIVE: Final = (OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
 _TEST_RUNNER: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/](?:_pytest|pluggy)[\\/]")
 """What a test's `assert` and `import` call: it leads to the whole test session."""
 _CALLS_USER_CODE: Final = (
+    "distributions/",
     "nn/modules/",
     "nn/utils/parametrize.py",
     "nn/utils/parametrizations.py",
     "utils/_contextlib.py",
 )
-"""Files of PyTorch that call what users wrote."""
+"""Files of PyTorch that call what users wrote, or check what data say."""
 _MODULE: Final = "nn/modules/module.py"
 _MODULE_CALLS: Final = frozenset({"_wrapped_call_impl", "_call_impl", "inner"})
 _OPERATORS: Final = "_higher_order_ops/"
