@@ -218,7 +218,7 @@ class Scopes:
                 meta["nn_module_stack"] = {k: v for k, v in asked.stack.items() if k in open_}
         condition = node.args[0]
         if isinstance(condition, Node):
-            for name in ("stack_trace", "frames"):
+            for name in {"stack_trace", "frames"} & meta.keys():  # none has them in a second run
                 condition.meta.setdefault(name, meta[name])
             if condition.graph is not node.graph:  # known where the region begins
                 self.states.pop(node, None)

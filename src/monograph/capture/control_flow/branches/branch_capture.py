@@ -21,6 +21,7 @@ be written to from then on. So are containers, and who asks which object is whic
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from functools import partial
 from traceback import format_exception_only
@@ -469,6 +470,10 @@ def _one_side(recorder: Recorder, answer: bool, error: BaseException, begun: int
     return Restart("one side", (answer, error, stated))
 
 
+_ABSTRACT: Final = re.compile(r"AbstractTensor\(TensorType\((.*?)\)\)")
+"""What stands in a text for the numbers that a call would show."""
+
+
 def _only_side(recorder: Recorder, frame: InterpreterFrame, value: Any, restart: Restart) -> Any:
     """Assert that the side is taken that does not raise, and take it.
 
@@ -488,7 +493,8 @@ def _assert_not(recorder: Recorder, condition: Any, restart: Restart) -> None:
             require(stated, "data-dependent-size", question=question, size="a size")
     holds = to_python(torch.sym_not(condition))
     with showing(names=True):
-        recorder.assert_now(holds, "".join(format_exception_only(restart.cause[1])).strip())
+        said = "".join(format_exception_only(restart.cause[1])).strip()
+        recorder.assert_now(holds, _ABSTRACT.sub(r"a tensor (\1)", said))
 
 
 def is_caught(frame: InterpreterFrame | None) -> bool:
