@@ -532,3 +532,74 @@ def test_a_draft_goes_the_way_of_the_example_at_a_number_of_an_array(strict):
     program = draft_export(module, (x,), strict=strict)
     assert program.report.problems
     assert torch.equal(program.module()(x), module(x))
+
+
+def table(x):
+    """Sinusoids, as published models make them."""
+    t = np.arange(x.shape[0])[:, None] / np.power(10000, np.arange(4) / 4)
+    t[:, 0::2], t[:, 1::2] = np.sin(t[:, 0::2]), np.cos(t[:, 1::2])
+    return x + torch.tensor(t, dtype=torch.float32)
+
+
+def kernel(x):
+    """An identity, one element after the other."""
+    k = np.zeros((4, 4), dtype=np.float32)
+    for i in range(4):
+        k[i, i] = 2
+    return x @ torch.from_numpy(k)
+
+
+def part(x):
+    """Written through a view of what another view shows."""
+    k = np.arange(8.0).reshape(2, 4)
+    rows = k[1:]
+    rows += 1
+    np.multiply(k, 2, out=k)
+    return x * float(k.sum())
+
+
+OUTSIDE = np.zeros(6)
+SEEN = OUTSIDE[1:]
+
+
+def written_outside(x):
+    """A view of a view of an array from outside."""
+    rows = SEEN[1:].reshape(2, 2)
+    rows += 1
+    return x * 2
+
+
+def written_by_its_base(x):
+    """The owner of the memory that a global shows."""
+    base = SEEN.base
+    base += 1
+    return x * 2
+
+
+def kept_outside(x):
+    """A new array, which others hold afterwards."""
+    k = np.ones(4)
+    HELD.append(k[1:])
+    k += 1
+    return x * 2
+
+
+HELD: list = []
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("function", [table, kernel, part])
+def test_an_array_that_forward_makes_may_be_written_to(function, strict):
+    """Views of it refer to it, and tensors in its memory: nobody else does."""
+    x = torch.randn(3, 4)
+    program = export(Of(function), (torch.ones(3, 4),), strict=strict).module()
+    assert torch.equal(program(x), function(x))
+
+
+@pytest.mark.parametrize("function", [written_outside, written_by_its_base, kept_outside])
+def test_an_array_from_outside_may_not(function):
+    """By whatever view, and it is as it was."""
+    with pytest.raises(MonographError, match="write-outlives-call"):
+        export(Of(function), (torch.ones(3, 4),), strict=True)
+    assert not OUTSIDE.any()
+    assert not HELD

@@ -29,6 +29,7 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import numpy as np
 from torch import SymFloat, SymInt, Tensor
 from torch.nn import Module
 
@@ -49,7 +50,7 @@ from monograph.capture.side_effects.equal_states import are_alike
 from monograph.capture.side_effects.garbage_collection import MadeSince, seeing_collections
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from monograph.bytecode import InterpreterFrame
 
@@ -182,8 +183,11 @@ class WriteTarget:
 class Effects:
     """The writes of one run. Use as a context manager around user code."""
 
-    def __init__(self, covered: Collection[int]) -> None:
-        """`covered` are the identities of objects that somebody else looks after."""
+    def __init__(self, covered: Collection[int], shown: Sequence[Any] = ()) -> None:
+        """`covered` are the identities of objects that somebody else looks after.
+
+        `shown` will be the tensors that are made in the memory of arrays, which refer to those.
+        """
         self._covered = covered
         self._places: dict[tuple[int, str], WriteTarget] = {}
         self._lasting: list[WriteTarget] | None = None
@@ -191,6 +195,7 @@ class Effects:
         self._collections = seeing_collections()
         self.kept: list[list[Any]] = []
         """Lists of what others keep alive for the sake of this record."""
+        self._shown = shown
         self.returned: list[Any] = []
         """What the run returned, which nobody has yet: a list that alone refers to it."""
 
@@ -318,6 +323,8 @@ class Effects:
 
     def _known_elsewhere(self, untracked: list[Any], made: MadeSince) -> set[int]:
         """Those (by identity) of some objects to which others refer than were made."""
+        views = [each for kept in self.kept for each in kept if _is_view_of(each, untracked)]
+        untracked = [*untracked, *views]
         # An object from before may get its `__dict__` when somebody first looks for it.
         attributes = [each.owner for each in self._places.values() if each.kind == "attributes"]
         new = made.among(attributes)
@@ -331,11 +338,28 @@ class Effects:
             for each in gc.get_referents(referrer)
         )
         by_new_objects.update(_inline_dicts(made, {id(each) for each in untracked}))
-        return {
-            id(each)
-            for each in untracked
-            if sys.getrefcount(each) - OF_VARIABLE > by_new_objects[id(each)]
-        }
+        by_new_objects.update(_lent(self._shown))
+        found: set[int] = set()
+        for each in reversed(untracked):  # views first
+            if sys.getrefcount(each) - OF_VARIABLE > by_new_objects[id(each)]:
+                found.add(id(each))
+            elif issubclass(type(each), np.ndarray):
+                by_new_objects[id(each.base)] += 1  # which no collector knows
+        return found
+
+
+def _is_view_of(value: Any, owners: list[Any]) -> bool:
+    """Whether an array lies in the memory of another one, which it refers to."""
+    if not issubclass(type(value), np.ndarray) or value.base is None:
+        return False
+    return any(value.base is each for each in owners) and all(value is not e for e in owners)
+
+
+def _lent(shown: Sequence[Any]) -> Iterator[int]:
+    """The arrays that tensors were made of, which refer to them, once for each reference."""
+    for each in shown:
+        if each.holder is not None:
+            yield from [id(each.holder())] * each.n_own
 
 
 def _inline_dicts(made: MadeSince, wanted: set[int]) -> Iterator[int]:

@@ -156,7 +156,7 @@ class Strict(Hooks):
         self._seeded = SeededGenerators()
         self._state = state
         self._arguments = arguments
-        self._effects = Effects(state.looked_after() | OF_PROCESS)
+        self._effects = Effects(state.looked_after() | OF_PROCESS, recorder.shown)
         self._iterators = SharedIterators(self.scopes, self._interpreter, self._effects.kept)
         self._parts = self._iterators.parts
         self._plain: Plain | None = None

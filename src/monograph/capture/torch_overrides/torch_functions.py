@@ -38,7 +38,8 @@ def _tensor(original: Any) -> Any:
             return made.requires_grad_() if options.get("requires_grad") else made
         if is_abstract(data):
             return tensor_of(original, data, dtype=dtype, device=device, **options)
-        return original(data, dtype=dtype, device=device, **options)
+        with made_of(data, "torch.tensor()"):
+            return original(data, dtype=dtype, device=device, **options)
 
     return tensor
 
