@@ -124,13 +124,21 @@ def chain():
 
 def test_objects_are_alike_that_lead_to_the_same_in_the_same_way():
     """Cycles and shared objects included."""
-    assert are_alike(chain(), chain(), ())
+    assert are_alike(chain(), chain(), {})
     parted = chain()
     parted.shared = [1, "a"]
-    assert not are_alike(chain(), parted, ())
-    assert not are_alike(parted, chain(), ())
+    assert not are_alike(chain(), parted, {})
+    assert not are_alike(parted, chain(), {})
     before = chain()
-    assert not are_alike(before, chain(), {id(before.other)})
+    assert not are_alike(before, chain(), {id(before.other): None})
+
+
+def test_a_list_that_changed_is_what_it_held():
+    """Its content from before the call decides, not what it holds by now."""
+    old, kept = {"a": [1, 2]}, {}
+    kept[id(old["a"])] = [1]
+    assert are_alike(old, {"a": [1]}, kept)
+    assert not are_alike(old, {"a": [1, 2]}, kept)
 
 
 @pytest.mark.parametrize(
@@ -150,4 +158,4 @@ def test_objects_are_alike_that_lead_to_the_same_in_the_same_way():
 )
 def test_what_may_be_told_apart_is_not_alike(one, other):
     """Numbers of another class, another order, and what holds more than can be seen."""
-    assert not are_alike(one, other, ())
+    assert not are_alike(one, other, {})
