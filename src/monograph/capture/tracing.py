@@ -287,7 +287,8 @@ class Trace:
         """
         request, given = self.request, self.given
         effects = [e for e in lasting if not given.looks_after(e.place.owner, after)]
-        caches = [e for e in effects if is_filled_once(e.place)] if effects else effects
+        is_open = bool(effects) and not self.state.flags  # the next call may not fill them
+        caches = [e for e in effects if is_filled_once(e.place)] if is_open else []
         effects = [e for e in effects if e.is_seen_outside() or not e.place.is_equal]
         effects = [e for e in effects if e not in caches] if caches else effects
         # What others may look at is missed there, whatever the next call does.

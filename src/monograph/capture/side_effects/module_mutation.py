@@ -61,6 +61,8 @@ class Watched:
     """Where else a run of plain Python left something."""
     written: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
     read_first: dict[Attribute, tuple[Frame, ...]] = field(default_factory=dict[Attribute, Any])
+    on_one_side: dict[Attribute, Any] = field(default_factory=dict[Attribute, Any])
+    """What is written on one side of a condition, or in rounds, alone so far: there."""
     arrays: ArraysOfState = field(default_factory=dict[Attribute, Any])
 
 
@@ -244,9 +246,10 @@ def _harm(
     if before is not None and (owner := _other_owner(state, now)):
         return problem("buffer-is-input", at=written or (), name=path, owner=owner)
     in_table = any(name in {**saved.tables[k], **saved.module.__dict__[k]} for k in saved.tables)
+    # Where a flag of one call sends the next another way, that may read what this one overwrites.
     if read is None and written is not None and not in_table:
         return None
-    if _is_filled_once(saved, name):
+    if not state.flags and _is_filled_once(saved, name):
         return None
     return _changed_refusal(state, saved, name, watched)
 
@@ -438,14 +441,36 @@ def _is_our_business(file: str) -> bool:
 
 def _note_read(module: Any, name: str) -> None:
     watched, key = THREAD.watched, (id(module), name)
-    if watched is not None and key in watched.names and key not in watched.written:
+    if watched is None or key not in watched.names:
+        return
+    side = watched.on_one_side.get(key)
+    if key not in watched.written or (side is not None and not _is_within(_region(), side)):
         watched.read_first.setdefault(key, user_frames(sys._getframe(2)))
 
 
 def _note_write(module: Any, name: str) -> None:
     watched, key = THREAD.watched, (id(module), name)
-    if watched is not None and key in watched.names and key not in watched.written:
+    if watched is None or key not in watched.names:
+        return
+    region = _region()
+    if region is None:
+        watched.on_one_side.pop(key, None)
+    if key not in watched.written:
         watched.written[key] = user_frames(sys._getframe(2))
+        if region is not None:
+            watched.on_one_side[key] = region
+
+
+def _region() -> Any:
+    """The side of a condition, or the rounds, that are recorded now."""
+    recorder = listening()
+    return None if recorder is None else recorder.region
+
+
+def _is_within(region: Any, side: Any) -> bool:
+    while region is not None and region is not side:
+        region = region.outer
+    return region is side
 
 
 # --- beginning where a call ended ------------------------------------------------------------
