@@ -452,13 +452,13 @@ def _note_write(module: Any, name: str) -> None:
     watched, key = THREAD.watched, (id(module), name)
     if watched is None or key not in watched.names:
         return
-    region = _region()
+    region, is_first = _region(), key not in watched.written
+    if is_first:
+        watched.written[key] = user_frames(sys._getframe(2))
     if region is None:
         watched.on_one_side.pop(key, None)
-    if key not in watched.written:
-        watched.written[key] = user_frames(sys._getframe(2))
-        if region is not None:
-            watched.on_one_side[key] = region
+    elif is_first or key in watched.on_one_side:
+        watched.on_one_side[key] = region
 
 
 def _region() -> Any:
