@@ -155,6 +155,18 @@ def _has_internal_overlap(original: Any) -> Any:
     return has_internal_overlap
 
 
+@OVERRIDES.override(torch, "randint_like")
+def _randint_like(original: Any) -> Any:
+    """Its operator, of what needs gradients, gives what needs them; PyTorch's function does not."""
+
+    @functools.wraps(original)
+    def randint_like(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        given = tensor.detach() if isinstance(tensor, AbstractTensor) else tensor
+        return original(given, *args, **kwargs)
+
+    return randint_like
+
+
 _PLAIN_ATTENTION: Final = torch.ops.aten._scaled_dot_product_attention_math.default  # noqa: SLF001 - an operator's name
 _WITH_OWN_KERNELS: Final[WeakSet[Any]] = WeakSet()
 """The recorders whose code turned flash attention on or off."""
