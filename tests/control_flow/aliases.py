@@ -422,3 +422,22 @@ class CountsOnOneSide(nn.Module):
         if x.sum() > 0:
             self.count = self.count + x
         return x * 2
+
+
+@branching(UP, DOWN, ZERO)
+def rolling_window(x):
+    """What each round carries is the end of what it made."""
+    y, left = x, x.sum()
+    while left > 0:
+        y, left = torch.cat([y, x])[-3:], left - 1
+    return y * 2
+
+
+@branching(UP, DOWN, refused="branch-decides")
+def asks_where_it_begins(x):
+    """In a round, of what the one before it made or what was there."""
+    y, begin, left = x * 2, 0, x.sum()
+    while left > 0:
+        begin = begin + y.storage_offset()
+        y, left = torch.cat([y, x])[-3:], left - 1
+    return y * begin

@@ -1059,3 +1059,12 @@ class TakesAnAttribute(nn.Module):
         for _ in range(x.shape[1]):
             h = self.table
         return h * 2
+
+
+@looped
+def rolling_window(x):
+    """What each round carries is the end of what it made."""
+    h = x[:, :2].sum(1) * 2
+    for _ in range(x.shape[1]):
+        h = torch.cat([h, h[:1]])[1:]
+    return h * 2

@@ -133,8 +133,9 @@ def _check_same(region: Region, given: TensorType, made: AbstractTensor, which: 
 def _widened(given: TensorType, made: TensorType) -> TensorType | None:
     """A type for both; None where their elements lie in different orders whatever is done."""
     both = given
-    same = all(map(_equal, given.stride(), made.stride())) and _equal(given.offset, made.offset)
-    if not same:
+    same = all(map(_equal, given.stride(), made.stride()))
+    is_wide = given.strides is None  # wherever its memory begins
+    if not same or not (is_wide or _equal(given.offset, made.offset)):
         plain = TensorType(given.shape, given.dtype, given.device)
         if made.strides is not None and not all(map(_equal, plain.stride(), made.stride())):
             return None

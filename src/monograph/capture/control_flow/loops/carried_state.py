@@ -220,7 +220,8 @@ class CarriedState:
         known = len(self.lasts)
         for n, (given, last) in enumerate(zip(self.given, self.made, strict=True)):
             is_cut = given.tensor_type.requires_grad and not last.tensor_type.requires_grad
-            if self.roots[n] or is_cut or is_made_leaf(last.node):
+            is_part = last.tensor_type.offset != given.tensor_type.offset
+            if self.roots[n] or is_cut or is_part or is_made_leaf(last.node):
                 self.lasts[self.carried[n]] = [last, *self.roots[n]]
         if len(self.lasts) > known:
             raise Restart("carry")
