@@ -255,6 +255,23 @@ def test_a_guard_that_has_no_value_there_lets_nothing_in():
         program.module()(torch.ones(0))
 
 
+def test_a_size_that_no_view_infers_is_left_out():
+    """Without elements PyTorch refuses `-1`, and the call that asked first does not come to it."""
+
+    class Flattens(nn.Module):
+        def forward(self, x):
+            if x.shape[0] > 0:
+                x = x.view(x.shape[0], -1)
+            return x * 2
+
+    shapes = ({0: Dim("batch", min=0, max=9)},)
+    exported = monograph.export(Flattens(), (torch.ones(3, 7),), dynamic_shapes=shapes, strict=True)
+    program = exported.module()
+    assert torch.equal(program(torch.ones(1, 7)), torch.full((1, 7), 2.0))
+    with pytest.raises(ContractError):
+        program(torch.ones(0, 7))
+
+
 def test_an_example_of_one_stays_dynamic():
     """The example is tried, where its stand-in was told apart from it."""
 

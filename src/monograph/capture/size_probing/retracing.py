@@ -213,6 +213,12 @@ class Follower(Recorder):
             return False
         if not self._same_type(before.tensor_type, after.tensor_type, are_both_theirs=True):
             return False
+        sizes: Any = other.args[1] if len(other.args) > 1 else ()
+        is_inferred = isinstance(sizes, list | tuple) and -1 in [
+            each for each in sizes if type(each) is int
+        ]
+        if is_inferred and self._at(eq(after.tensor_type.numel(), 0)) is not False:
+            return False  # of no elements PyTorch infers no size
         self._instead[other] = self._canonical(source)
         return True
 
