@@ -26,6 +26,8 @@ pytestmark = pytest.mark.filterwarnings(
 # a loop or branch that is given nothing or numbers alone: files have no such tuples; and a sum,
 # whose terms stand in the order in which they were first met.
 TEXT_DIFFERS = {
+    "if_elif",
+    "ternary",
     "set_by_size",
     "input_transposed_in_place",
     "input_unsqueezed_in_place",

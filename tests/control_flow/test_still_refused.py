@@ -14,6 +14,9 @@ BRANCHES = {
         *("lists_that_are_one", "list_through_a_loop"),
     },
     "aliases by path": {"by_two_branches"},
+    "what may be a tensor of the module": {
+        *("AsksWhichOfTwoTables", "WritesToTheTable", "asks_where_it_begins"),
+    },
     "attributes of tensors as values of both sides": {
         *("names_what_it_writes_to", "names_for_the_caller"),
     },

@@ -171,9 +171,12 @@ def known_value(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | No
 
 def _decided(recorder: Recorder, tensor: AbstractTensor) -> torch.Tensor | None:
     """The only element, where value ranges leave one number: `(arange(n).diff() == 1).all()`."""
-    t = tensor.tensor_type
-    if t.dtype not in _DECIDED or t.numel() != 1:
+    t, node = tensor.tensor_type, tensor.node
+    if t.dtype not in _DECIDED or t.numel() != 1 or node is None or not node.args:
         return None
+    given = getattr(node.args[0], "meta", {}).get("val")
+    if isinstance(given, AbstractTensor) and given.tensor_type.dtype.is_floating_point:
+        return None  # of which nothing is known
     lower, upper = bounds(recorder, tensor)
     if type(lower) is not int or lower != upper:
         return None

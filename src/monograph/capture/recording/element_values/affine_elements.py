@@ -242,6 +242,8 @@ def _joined(walk: _Elements, parts: Sequence[Any], dim: int) -> Affine | None:
     if len(sizes) < len(parts) or any(each is None for each in found):
         return None
     known_parts = [each for each in found if each is not None]
+    if len(sizes) == 2 and sizes == [1, 1]:
+        return _pair(known_parts[0], known_parts[1], dim)
     ones = [known(le(size, 1)) is True for size in sizes]
     steps = {each.steps for each, one in zip(known_parts, ones, strict=True) if not one}
     if len(steps) > 1 or any(ones[1:]):
@@ -259,6 +261,14 @@ def _joined(walk: _Elements, parts: Sequence[Any], dim: int) -> Affine | None:
         if known(eq(before.start + length * shape[dim], after.start)) is not True:
             return None
     return Affine(first.start if known(ge(sizes[0], 1)) is True else None, shape)
+
+
+def _pair(one: Affine, other: Affine, dim: int) -> Affine | None:
+    """Two parts of one element each."""
+    if one.start is None or other.start is None or one.steps != other.steps:
+        return None
+    step = other.start - one.start
+    return Affine(one.start, _with_step(one.steps, dim, step)) if type(step) is int else None
 
 
 def _with_step(steps: tuple[int, ...], dim: int, step: int) -> tuple[int, ...]:

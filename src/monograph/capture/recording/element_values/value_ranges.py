@@ -382,6 +382,8 @@ def _clamped(search: _Search, node: Node) -> Bounds:
 def _compared(search: _Search, node: Node) -> Bounds:
     """By the difference, where it is one number, else by bounds that do not overlap."""
     one, other = node.args
+    if _type(one).dtype.is_floating_point:
+        return _UNDECIDED
     name, apart = name_of(node), difference(one, other)
     if apart is not None:
         return _always(name, Bounds(apart, apart), Bounds(0, 0))
