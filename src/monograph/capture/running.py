@@ -98,7 +98,8 @@ def capture(request: Request) -> Capture:
         raise problem("not-a-module", given=request.module)
     modules: list[torch.nn.Module] = []
     for path, each in named_parts(request.module):
-        if not issubclass(type(each), torch.nn.Module):  # a weak reference says it is its class's
+        kind: Any = type(each)
+        if not issubclass(kind, torch.nn.Module):  # a weak reference says that it is one
             raise problem("not-a-module", given=each)
         if isinstance(each, torch.jit.ScriptModule):
             raise problem("scripted-module", path=path)
