@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
