@@ -7,6 +7,18 @@ import torch.distributions as dist
 import monograph
 from monograph import Dim
 
+ASKS = dist.Distribution.set_default_validate_args
+
+
+@pytest.fixture(autouse=True)
+def checks():
+    """As by default: `torch.compile` turns the checks off, for the whole process."""
+    before = dist.Distribution._validate_args
+    ASKS(True)
+    yield
+    ASKS(before)
+
+
 MADE = {
     "normal": lambda x: dist.Normal(x, x.exp()).log_prob(x + 1),
     "entropy": lambda x: dist.Normal(x, torch.ones_like(x)).entropy(),
@@ -62,7 +74,7 @@ def test_it_agrees_at_other_sizes(name, strict):
 @pytest.mark.parametrize("strict", [False, True], ids=["plain", "strict"])
 def test_what_no_distribution_has_is_an_error_of_the_call(strict):
     """The message names the argument, and shows no abstract tensor."""
-    module = Of(lambda x: dist.Normal(x, x).log_prob(x))
+    module = Of(lambda x: dist.Normal(x, x, validate_args=True).log_prob(x))
     program = monograph.export(module, (torch.ones(3),), strict=strict).module()
     assert torch.equal(program(torch.full((3,), 2.0)), module(torch.full((3,), 2.0)))
     with pytest.raises(RuntimeError, match=r"Expected parameter scale .* GreaterThan") as caught:
