@@ -156,6 +156,8 @@ WRITTEN_AT_THE_END = {
     OutputKind.USER_INPUT_MUTATION,
 }
 
+OF_ANOTHER_RANK = {"rank_of_a_varying_tensor"}
+"""Torch's guards ask for sizes that a vector lacks, or there are none, as what ran before decides."""
 NO_ROUND = "index 0 out of range"
 """What torch's own `scan` says to a call without a round."""
 
@@ -239,6 +241,8 @@ def answers_there(case: Case, expected: list, reader, program, *, objects: bool 
         with torch.set_grad_enabled(followed):
             right = outcome(reader, call)
         if case.corpus in REGIONS and isinstance(right, IndexError) and NO_ROUND in str(right):
+            continue
+        if case.name in OF_ANOTHER_RANK and isinstance(right, IndexError):
             continue
         if writes and isinstance(right, monograph.ContractError) and OVERLAPS in str(right):
             continue
