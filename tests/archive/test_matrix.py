@@ -157,7 +157,7 @@ WRITTEN_AT_THE_END = {
 }
 
 OF_ANOTHER_RANK = {"rank_of_a_varying_tensor"}
-"""Torch's guards ask for sizes that a vector lacks, or there are none, as what ran before decides."""
+"""Torch's guards ask for sizes that a vector lacks, or there are none: what ran before decides."""
 NO_ROUND = "index 0 out of range"
 """What torch's own `scan` says to a call without a round."""
 
