@@ -10,6 +10,7 @@ import functools
 import inspect
 import os
 import threading
+import weakref
 
 import pytest
 import torch
@@ -508,3 +509,22 @@ def test_operators_within_one_call_of_c():
     for _ in range(3):
         x = torch.randn(1, 3, requires_grad=True)
         torch.testing.assert_close(call(x), probs(x))
+
+
+def test_a_weak_reference_to_a_module_is_no_module():
+    """It says that it is of the module's class."""
+
+    class Refers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+            self.other = weakref.proxy(self.linear)
+
+        def forward(self, x):
+            return nn.functional.linear(x, self.other.weight)
+
+    module = Refers()
+    call = optimize()(module)
+    for _ in range(3):
+        x = torch.randn(2, 3)
+        torch.testing.assert_close(call(x), module(x))

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -376,6 +377,14 @@ def test_every_refusal_has_a_line_of_the_user():
             export(module_of(function), (torch.randn(4, 6),), control_flow="refuse")
         assert caught.value.diagnostic.name == name, str(caught.value)
         assert "test_failures.py" in str(caught.value), str(caught.value)
+
+
+def test_a_part_that_is_a_weak_reference_is_refused():
+    """It says that it is of the module's class, and no table of modules can hold it."""
+    module = nn.Sequential(nn.Linear(4, 4))
+    module.other = weakref.proxy(module[0])
+    with pytest.raises(MonographError, match="was given a `CallableProxyType`"):
+        export(module, (torch.ones(2, 4),))
 
 
 def test_not_a_module_and_wrong_arguments():

@@ -27,7 +27,7 @@ _INSTEAD: Final = (f"{OURS}generation{os.sep}", f"{INTERPRETER}polyfills{os.sep}
 _NATIVE: Final = (OURS, _folder(np), "<frozen importlib", "<frozen zipimport")
 _TEST_RUNNER: Final = re.compile(r"[\\/](?:site|dist)-packages[\\/](?:_pytest|pluggy)[\\/]")
 """What a test's `assert` and `import` call: it leads to the whole test session."""
-_CALLS_USER_CODE: Final = (
+_ENTERED: Final = (
     "distributions/",
     "nn/modules/",
     "nn/utils/parametrize.py",
@@ -73,7 +73,7 @@ def is_entered(file: str, name: str) -> bool:
             return name in _MODULE_CALLS
         if inside.startswith(_OPERATORS):
             return name in _FLATTENED
-        return inside.startswith(_CALLS_USER_CODE)
+        return inside.startswith(_ENTERED)
     inside = standard_part(file)
     if inside is not None:
         return inside.partition(os.sep)[0].removesuffix(".py") not in _STANDARD_NATIVE

@@ -569,6 +569,15 @@ def written_outside(x):
     return x * 2
 
 
+def held_twice(x):
+    """C comes to the same view of what others hold by two ways."""
+    np.sin(SEEN)
+    np.cos(SEEN)
+    base = SEEN.base
+    base[0] += 1
+    return x * 2
+
+
 def written_by_its_base(x):
     """The owner of the memory that a global shows."""
     base = SEEN.base
@@ -596,7 +605,9 @@ def test_an_array_that_forward_makes_may_be_written_to(function, strict):
     assert torch.equal(program(x), function(x))
 
 
-@pytest.mark.parametrize("function", [written_outside, written_by_its_base, kept_outside])
+@pytest.mark.parametrize(
+    "function", [written_outside, held_twice, written_by_its_base, kept_outside]
+)
 def test_an_array_from_outside_may_not(function):
     """By whatever view, and it is as it was."""
     with pytest.raises(MonographError, match="write-outlives-call"):

@@ -16,6 +16,7 @@ references to it are new objects'.
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
 from collections import Counter, defaultdict
 from contextvars import ContextVar
@@ -323,8 +324,7 @@ class Effects:
 
     def _known_elsewhere(self, untracked: list[Any], made: MadeSince) -> set[int]:
         """Those (by identity) of some objects to which others refer than were made."""
-        views = [each for kept in self.kept for each in kept if _is_view_of(each, untracked)]
-        untracked = [*untracked, *views]
+        untracked = _views_first(untracked, self.kept)
         # An object from before may get its `__dict__` when somebody first looks for it.
         attributes = [each.owner for each in self._places.values() if each.kind == "attributes"]
         new = made.among(attributes)
@@ -340,7 +340,7 @@ class Effects:
         by_new_objects.update(_inline_dicts(made, {id(each) for each in untracked}))
         by_new_objects.update(_lent(self._shown))
         found: set[int] = set()
-        for each in reversed(untracked):  # views first
+        for each in untracked:
             if sys.getrefcount(each) - OF_VARIABLE > by_new_objects[id(each)]:
                 found.add(id(each))
             elif issubclass(type(each), np.ndarray):
@@ -348,11 +348,19 @@ class Effects:
         return found
 
 
-def _is_view_of(value: Any, owners: list[Any]) -> bool:
-    """Whether an array lies in the memory of another one, which it refers to."""
-    if not issubclass(type(value), np.ndarray) or value.base is None:
-        return False
-    return any(value.base is each for each in owners) and all(value is not e for e in owners)
+def _views_first(owners: list[Any], kept: list[list[Any]]) -> list[Any]:
+    """Some objects, behind the arrays that are views of them, each once."""
+    views: list[Any] = []  # no dict: the collector does not look into one of arrays
+    for each in itertools.chain(owners, *kept):
+        is_new = _is_view(each) and not any(each is view for view in views)
+        if is_new and any(each is one or each.base is one for one in owners):
+            views.append(each)
+    return [*views, *[each for each in owners if not _is_view(each)]]
+
+
+def _is_view(value: Any) -> bool:
+    """Whether it is an array in the memory of another object, to which it refers."""
+    return issubclass(type(value), np.ndarray) and value.base is not None
 
 
 def _lent(shown: Sequence[Any]) -> Iterator[int]:

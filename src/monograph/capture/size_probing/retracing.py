@@ -214,9 +214,7 @@ class Follower(Recorder):
         if not self._same_type(before.tensor_type, after.tensor_type, are_both_theirs=True):
             return False
         sizes: Any = other.args[1] if len(other.args) > 1 else ()
-        is_inferred = isinstance(sizes, list | tuple) and -1 in [
-            each for each in sizes if type(each) is int
-        ]
+        is_inferred = isinstance(sizes, list | tuple) and -1 in sizes
         if is_inferred and self._at(eq(after.tensor_type.numel(), 0)) is not False:
             return False  # of no elements PyTorch infers no size
         self._instead[other] = self._canonical(source)

@@ -1,10 +1,12 @@
-"""Functions of torch whose parser in C takes plain numbers, given sizes that vary."""
+"""Functions of torch that are overridden: given sizes that vary, or unlike their operators."""
 
 import io
 import itertools
 
 import pytest
 import torch
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import monograph
 from monograph import Dim
@@ -170,3 +172,54 @@ def test_tensors_of_numbers_that_autograd_follows(strict):
             for one, other in zip(given, expected, strict=True):
                 assert torch.equal(one, other)
                 assert (one.requires_grad, one.is_leaf) == (other.requires_grad, other.is_leaf)
+
+
+class Attends(torch.nn.Module):
+    """Attention by one kernel, and by the one that PyTorch chooses."""
+
+    def __init__(self, backend):
+        super().__init__()
+        self.backend = backend
+
+    def forward(self, q):
+        with sdpa_kernel(self.backend):
+            inside = F.scaled_dot_product_attention(q, q, q, is_causal=True)
+        return inside, F.scaled_dot_product_attention(q, q, q, is_causal=True)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("backend", [SDPBackend.MATH, SDPBackend.FLASH_ATTENTION])
+def test_the_kernel_of_attention_is_kept(backend, strict):
+    """Rows of NaN tell the kernels apart; switches of the process are as before."""
+    module, q = Attends(backend), torch.randn(1, 1, 3, 4)
+    before = torch.backends.cuda.flash_sdp_enabled(), torch.backends.cuda.math_sdp_enabled()
+    program = monograph.export(module, (q,), strict=strict)
+    assert before == (
+        torch.backends.cuda.flash_sdp_enabled(),
+        torch.backends.cuda.math_sdp_enabled(),
+    )
+    q = torch.randn(1, 1, 3, 4)
+    torch.testing.assert_close(program.run_decompositions().module()(q), module(q))
+    for nan in (0, 2):
+        q = torch.randn(1, 1, 3, 4)
+        q[0, 0, nan, 0] = torch.nan
+        torch.testing.assert_close(program.module()(q), module(q), equal_nan=True)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("bounds", [(5,), (2, 5)])
+def test_integers_drawn_like_a_tensor_need_no_gradients(bounds, strict):
+    """Its operator would say that they do, as the tensor does."""
+
+    class Draws(torch.nn.Module):
+        def forward(self, x):
+            return torch.randint_like(x, *bounds)
+
+    x = torch.ones(3, requires_grad=True)
+    program = monograph.export(Draws(), (x,), strict=strict)
+    for made in (program, program.run_decompositions()):
+        torch.manual_seed(0)
+        drawn = made.module()(x)
+        torch.manual_seed(0)
+        assert torch.equal(drawn, torch.randint_like(x, *bounds))
+        assert not drawn.requires_grad

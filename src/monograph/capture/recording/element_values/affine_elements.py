@@ -96,7 +96,8 @@ def _range(walk: _Elements, node: Node) -> Affine | None:
     ends = [walk.of(arg) for arg in node.args]
     if not ends or any(each is None for each in ends):
         return None
-    start, step = (0 if len(ends) == 1 else _start(ends[0])), _start(ends[2:3] and ends[2], 1)
+    numbers = [each.start for each in ends if each is not None]
+    start, step = numbers[0] if numbers[1:] else 0, numbers[2] if numbers[2:] else 1
     return Affine(start, (step,)) if type(step) is int else None
 
 
@@ -320,10 +321,6 @@ def _rank(one: Any, other: Any) -> int:
 
 def _constant(start: Int | None, node: Node) -> Affine:
     return Affine(start, (0,) * len(shape_of(node)))
-
-
-def _start(found: Any, default: int = 0) -> Any:
-    return found.start if found else default
 
 
 def shape_of(node: Any) -> Sequence[Int]:

@@ -429,7 +429,7 @@ def _quantified(search: _Search, node: Node) -> Bounds:
 @_bounds_of("logical_not", "bitwise_not")
 def _opposite(search: _Search, node: Node) -> Bounds:
     found = _small(search.of(node.args[0]))
-    if found is None or _type(node.args[0]).dtype != torch.bool:
+    if found is None or not _is_of_truths(node.args[0]):
         return UNKNOWN
     return Bounds(1 - found[1], 1 - found[0])
 
@@ -438,7 +438,7 @@ def _opposite(search: _Search, node: Node) -> Bounds:
 def _both(search: _Search, node: Node) -> Bounds:
     """The least, or the greatest, of two truths."""
     one, other = (_small(search.of(each)) for each in node.args)
-    if one is None or other is None or any(_type(x).dtype != torch.bool for x in node.args):
+    if one is None or other is None or not all(map(_is_of_truths, node.args)):
         return UNKNOWN
     choose = min if "and" in name_of(node) else max
     return Bounds(choose(one[0], other[0]), choose(one[1], other[1]))
@@ -472,6 +472,12 @@ def _of_constant(value: torch.Tensor | None) -> Bounds:
         return UNKNOWN
     with without_modes():
         return Bounds(int(value.min()), int(value.max()))
+
+
+def _is_of_truths(argument: Any) -> bool:
+    """Whether it is a tensor of bools, and no number, which `&` and `|` take as well."""
+    value = argument.meta.get("val") if isinstance(argument, Node) else None
+    return isinstance(value, AbstractTensor) and value.tensor_type.dtype == torch.bool
 
 
 def _type(node: Any) -> TensorType:

@@ -90,6 +90,9 @@ OPEN = {
     "in eight bits": lambda n: (torch.arange(n).to(torch.int8) >= 0).all(),
     "what leaves 64 bits": lambda n: (torch.full((n,), 3) * 2**20 * 2**20 * 2**20 * 16 > 0).all(),
     "sizes that may": lambda n: (torch.full((n,), n) * 2**20 * 2**20 * 2**20 * 16 >= 0).all(),
+    "truths as numbers": lambda n: (((torch.arange(n) >= 0) & 1) == 0).all(),
+    "truths and a size": lambda n: ((torch.arange(n) >= 0) & n).bool().all(),
+    "truths or a number": lambda n: ((torch.arange(n) < 0) | 2).bool().all(),
     "a number that wraps": lambda n: (torch.zeros(n, dtype=torch.int8) == 256).all(),
 }
 
