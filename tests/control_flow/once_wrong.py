@@ -120,6 +120,40 @@ def written_without_gradients(a, b):
     return c, d, kept
 
 
+@branching((UP, UP), APART, (DOWN, UP), stock=False)
+def returned_in_a_dict_after_a_mode(a, b):
+    """Sides that end behind the mode are begun anew inside it, for the dict's sake."""
+    c = a * 2
+    kept = [c]
+    with torch.autocast("cpu", torch.bfloat16):
+        if a.sum() > 0.5:
+            c = c.detach()
+        c.sub_(1)
+        d = c[None] @ b[:, None]
+    return a, {"d": d}, kept[0]
+
+
+@branching((UP, UP / 3), APART, (DOWN, UP), (UP, -UP), (DOWN, -UP), stock=False)
+def one_list_by_two_conditions(a, b):
+    """What an inner condition may have left as it was, the outer one may have, too."""
+    xs = [a, b]
+    ys = xs
+    if b.sum() > 1 or a.sum() > 0:
+        xs = [each * 2 for each in xs]
+    return a, xs is ys
+
+
+@branching((UP, UP / 3), APART, (DOWN, UP), (UP, -UP), (DOWN, -UP), stock=False)
+def list_of_two_conditions_is_written(a, b):
+    """And whoever writes to it writes to what others hold."""
+    xs = [a, b]
+    ys = xs
+    if b.sum() > 1 or a.sum() > 0:
+        xs = [each * 2 for each in xs]
+    xs[0] = b + 1
+    return ys[0] * 1
+
+
 @branching((UP, UP), APART, (UP / 6, UP), (UP / 6, -UP), stock=False)
 def told_by_one_side(a, b):
     """What holds on one side of a branch (`n == 6`) is put for no number of the other."""

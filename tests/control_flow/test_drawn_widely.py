@@ -37,6 +37,8 @@ KNOWN = {
     r"gradients: the kind: RuntimeError became some": r"_\(|\] = |\] \+= | \+= | \*= |out=",
     # A buffer is replaced in its memory, and was kept for backward.
     r"gradients: the kind: some became RuntimeError": r"^ *self\.b ",
+    # What one side replaces is written in its memory, and what is returned of it is a copy.
+    r"state: b: \[\[.*'is'": r"^ *self\.b = ",
 }
 """What random programs may differ in: by the verdict, and a line that the program must have.
 

@@ -26,7 +26,7 @@ from monograph.bytecode.evaluation.frame import MISSING
 from monograph.capture.control_flow.branches.object_merge import met_writes, write
 from monograph.capture.control_flow.branches.reaching_assignments import ReachingAssignments
 from monograph.capture.control_flow.branches.state_merge import ABSENT, MergedValues, StateMerge
-from monograph.capture.control_flow.dynamic_context import enter_context
+from monograph.capture.control_flow.dynamic_context import context_of, enter_context
 from monograph.capture.control_flow.higher_order.operators import Branches
 from monograph.capture.control_flow.higher_order.result_merge import merge_leaves
 from monograph.capture.control_flow.loops.while_capture import as_truth
@@ -78,18 +78,17 @@ def arrive(
     ends = [region.result for region in regions]
     places = [place_of(end) for end in ends]
     place = near(frame, found, places)
+    context = context_of(recorder, frame)
     try:
         return _arrive(recorder, frame, condition, found, place, regions, before)
-    except Restart:
+    except (Restart, MonographError) as error:
+        enter_context(recorder, frame, context)
         for region in regions:
             region.discard()
+        is_refusal = isinstance(error, MonographError)
+        if is_refusal and error.diagnostic.name == "branches-disagree" and place != EXIT:
+            raise Restart("merge later", error) from None
         raise
-    except MonographError as error:
-        for region in regions:
-            region.discard()
-        if error.diagnostic.name != "branches-disagree" or place == EXIT:
-            raise
-        raise Restart("merge later", error) from None
 
 
 def _arrive(
@@ -114,7 +113,7 @@ def _arrive(
     joined = _met(join, here, _names(frame, here, place), place, origins)
     lefts = [_left(join, frame, each, ends, origins) for each in _places_left(ends, place)]
     changes = met_writes(recorder, frame, join, regions, at_exit=at_exit)
-    uncertain = _uncertain(regions, join)
+    uncertain = _uncertain(recorder, regions, join)
     flags = [left.flags for left in lefts if not _is_one_side(left.flags)]
     for one, other in zip(regions, _as_tensors(regions, flags), strict=True):
         (join.lefts if one is regions[0] else join.rights).extend(other)
@@ -310,9 +309,9 @@ def _lie_alike(values: Sequence[Any]) -> bool:
 
 
 def _uncertain(
-    regions: Sequence[Region], join: StateMerge
+    recorder: Recorder, regions: Sequence[Region], join: StateMerge
 ) -> list[tuple[list[Any], MergedContainer]]:
-    """Containers that may be one with others, on one side: not made there, or held twice.
+    """Containers that may be one with others, on one side: not made there, held twice, in doubt.
 
     Raises: Restart.
     """
@@ -325,6 +324,7 @@ def _uncertain(
                 region.effects is not None
                 and (region.effects.tracks_objects or not isinstance(one, tuple))
                 and region.effects.made(one)
+                and not recorder.aliases.is_aliased(one)
                 and sum(one is other for other in side) == 1
             )
             for region, one, side in zip(regions, pair, sides, strict=True)
