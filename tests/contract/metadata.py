@@ -29,6 +29,15 @@ def reshaped_by_a_conversion_to_its_own(x):
     return a, b, list(a.shape), a * a.new_ones(a.shape[-1])
 
 
+@probe("overlap", lambda: (m(3, 4).clamp(0, 1),), calls=CALLS)
+def counted_before_it_is_turned(x):
+    """How many there were is asked when the tensor that tells has another shape."""
+    a, places = x.unique(), x.nonzero()
+    a.unsqueeze_(0)
+    places.t_()
+    return a * a.shape[1], places * places.shape[1], x.new_ones(places.shape[1])
+
+
 @probe("overlap", lambda: (m(3, 4),), calls=CALLS)
 def resized_by_another_name(x):
     """Its memory, seen with other sizes."""

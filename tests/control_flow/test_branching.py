@@ -1,6 +1,7 @@
 """Python's own branches on data are captured without rewriting, and agree on every way."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -159,6 +160,35 @@ def test_gradients_follow_the_way_that_is_taken():
         exported(one)[0].sum().backward()
         module(other)[0].sum().backward()
         torch.testing.assert_close(one.grad, other.grad)
+
+
+class WrittenWithoutGradients(torch.nn.Module):
+    """A side writes to what has a history, and both end where gradients are followed again."""
+
+    def forward(self, a, b):
+        c, box = a * a, SimpleNamespace()
+        with torch.no_grad():
+            if b.sum() > 1:
+                box.pair = (c, b)
+                c.add_(1)
+        return b * 1, (a, c)
+
+
+def test_history_of_what_a_side_writes_without_gradients():
+    """It is kept: `no_grad` is for what is made in it. Lowered, backward is refused."""
+    eager = WrittenWithoutGradients()
+    program = monograph.export(eager, (torch.ones(3, requires_grad=True), torch.ones(3)))
+    lowered = program.run_decompositions().module()
+    for sign in (1, -1):
+        inputs = [torch.arange(1.0, 4).requires_grad_() for _ in range(3)]
+        modules = eager, program.module(), lowered
+        results = [m(x, sign * torch.ones(3)) for m, x in zip(modules, inputs, strict=True)]
+        for each in results[1:]:
+            assert each[1][1].requires_grad
+            torch.testing.assert_close(each, results[0], rtol=0, atol=0)
+        for each in results[:2]:
+            (each[1][1] ** 2).sum().backward()
+        torch.testing.assert_close(inputs[1].grad, inputs[0].grad)
 
 
 def test_gradients_of_what_rounds_write():

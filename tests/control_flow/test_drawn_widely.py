@@ -35,8 +35,8 @@ KNOWN = {
     # Autograd refuses eager code for how it writes; lowered, none writes.
     r"functions with out=": r"out=",
     r"gradients: the kind: RuntimeError became some": r"_\(|\] = |\] \+= | \+= | \*= |out=",
-    # A buffer is replaced in its memory, and was kept for backward.
-    r"gradients: the kind: some became RuntimeError": r"^ *self\.b ",
+    # What one side writes is written on both, in its memory, and was kept for backward.
+    r"gradients: the kind: some became RuntimeError": r"^ *self\.b |_\(|\] = |\*= |\+= |out=",
     # What one side replaces is written in its memory, and what is returned of it is a copy.
     r"state: b: \[\[.*'is'": r"^ *self\.b = ",
 }

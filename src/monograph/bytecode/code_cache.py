@@ -34,7 +34,7 @@ def once_per_code(function: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
     def remembered(code: CodeType) -> T:
         key = identity(code)
         found = known.get(key)
-        if found is None:
+        if found is None or found[1]() is not code:  # a callback that was interrupted left it
             made = function(code)
             found = known[key] = (made, weakref.ref(code, lambda _: known.pop(key, None)))
         return found[0]

@@ -104,6 +104,7 @@ class Overrides:
         self._needed: list[tuple[Sized, str, str, Factory]] = []
         self._around = around
         self._made: dict[tuple[int, str], _Place] = {}
+        self._replaced: list[Any] = []
         self._lock = threading.Lock()
         self._n_users = 0
         self._installed: list[_Place] = []
@@ -173,6 +174,7 @@ class Overrides:
                 place = self._made[key] = _Place(owner, name, now, factory(now))
                 if isinstance(owner, ModuleType):
                     REPLACEMENTS[id(now)] = place.since
+                    self._replaced.append(now)  # kept, so that none has its identity
             (_show_class if name == _CLASS else setattr)(owner, name, place.since)
             self._installed.append(place)
         codes: list[Any] = [*self._codes]
@@ -191,9 +193,8 @@ class Overrides:
         for holder in (*_files_of(modules), *modules):
             if known.keys().isdisjoint(map(identity, vars(holder).values())):
                 continue
-            for name, before in [
-                each for each in vars(holder).items() if identity(each[1]) in known
-            ]:
+            named = [each for each in vars(holder).items() if identity(each[1]) in known]
+            for name, before in named:
                 place = _Place(holder, name, before, known[identity(before)])
                 setattr(holder, name, place.since)
                 self._installed.append(place)
@@ -269,8 +270,7 @@ def _files_of(modules: Iterable[Module]) -> list[ModuleType]:
     # A class made by `type(...)` where no module is run has none.
     names = {getattr(cls, "__module__", "") for cls in classes}
     users = (each for each in names if each.partition(".")[0] not in {"torch", "builtins"})
-    files = map(sys.modules.get, users)
-    return [file for file in files if file is not None]
+    return [file for file in map(sys.modules.get, users) if file is not None]
 
 
 OVERRIDES: Final = Overrides(uncompiled)

@@ -7,6 +7,7 @@ context of the branch, and goes on in the one that it has ended in.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,14 +17,15 @@ from monograph.capture.installation import heard_by
 from monograph.host.execution_modes import AUTOCAST_STATE, restore_autocast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
+    from monograph.abstract.tensor import AbstractTensor
     from monograph.bytecode import InterpreterFrame
     from monograph.bytecode.branches.branch_execution import End
     from monograph.capture.recording.recorder import Recorder
     from monograph.capture.recording.scopes import State
 
-__all__ = ["DynamicContext", "context_of", "enter_context", "within_context"]
+__all__ = ["DynamicContext", "context_of", "enter_context", "keeping_history", "within_context"]
 
 
 class DynamicContext(NamedTuple):
@@ -65,6 +67,13 @@ def enter_context(recorder: Recorder, frame: InterpreterFrame, context: DynamicC
     if scopes.autocast != context.casts:
         scopes.autocast = context.casts
         restore_autocast(context.autocast or scopes.without_casts)
+
+
+@contextmanager
+def keeping_history(tensor: AbstractTensor) -> Generator[None]:
+    """Let autograd follow what stands in for this tensor, as it did what made it."""
+    with heard_by(None), set_grad_enabled(is_grad_enabled() or tensor.tensor_type.requires_grad):
+        yield
 
 
 def within_context(recorder: Recorder, frame: InterpreterFrame, run: Callable[[], End]) -> End:

@@ -41,6 +41,7 @@ from monograph.abstract.tensor import (
 )
 from monograph.capture.control_flow.dead_scopes import DeadScope
 from monograph.capture.control_flow.decided_copies import decide_copies
+from monograph.capture.control_flow.dynamic_context import keeping_history
 from monograph.capture.control_flow.result_copies import copied_with_gaps
 from monograph.capture.restart import Restart, restarted
 from monograph.capture.torch_overrides.guarded_queries import note_followed
@@ -288,12 +289,13 @@ class Region:
         The copy is of `now`, where that holds what the tensor holds by now. The region is entered.
         """
         root = same[0]
-        copy = self.recorder.call(_CLONE, (root if now is None else now,), {})
-        self.written.append((root, copy))
-        self._copies.append(copy.node)
-        copies: dict[Node | None, Node | None] = {root.node: copy.node}
-        for tensor in same:
-            self._stand_ins.append((tensor, self._viewed(tensor.node, copies)))
+        with keeping_history(root):
+            copy = self.recorder.call(_CLONE, (root if now is None else now,), {})
+            self.written.append((root, copy))
+            self._copies.append(copy.node)
+            copies: dict[Node | None, Node | None] = {root.node: copy.node}
+            for tensor in same:
+                self._stand_ins.append((tensor, self._viewed(tensor.node, copies)))
         self._let_stand(self._stand_ins[-len(same) :])
         _take_gradients(root, copy)
 

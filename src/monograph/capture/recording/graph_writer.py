@@ -39,6 +39,7 @@ from monograph.integers import (
     minimum,
     substitute_real,
     substitute_relation,
+    symbols,
     terms,
 )
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from monograph.abstract.tensor import Recording
+    from monograph.abstract.tensor_type import TensorType
 
 _TAKEN: Final = frozenset({*dir(builtins), *keyword.kwlist, "torch", "device", "inf", "nan"})
 _NOT_A_NAME: Final = re.compile(r"[^0-9a-zA-Z_]+")
@@ -308,6 +310,13 @@ class GraphWriter:
         if active().hint_of(number) is None and self.can_compute(number):
             self.number(number)
 
+    def keep_sizes(self, t: TensorType) -> None:
+        """Read sizes off a tensor here, before its shape changes (`unsqueeze_`)."""
+        for symbol in {each for size in t.shape for each in symbols(size)}:
+            node, dim, *_ = self._sources.get(symbol, (None, None))
+            if dim is not None and not self._is_early((node,)):
+                self.number(symbol)
+
     def shortened(self, number: Expr | Real) -> Expr | Real:
         """A new symbol for a number out of data, which is computed here."""
         node = self.number(number) if self.can_compute(number) else None
@@ -371,8 +380,7 @@ class GraphWriter:
                 return active().outside[symbol]()
             if active().is_unbacked(symbol):
                 raise problem("branch-value-outside")
-            reason = f"nothing in the graph computes the size {symbol}"
-            raise problem("bug", reason=reason)
+            raise problem("bug", reason=f"nothing in the graph computes the size {symbol}")
         node, dim, coefficient, offset = source
         if dim is not None:
             node = self._emit("sym_size_int", torch.ops.aten.sym_size.int, (node, dim), symbol)
@@ -429,13 +437,9 @@ class GraphWriter:
         if name in {"max", "min"} and isinstance(value, Expr):
             choose = maximum if name == "max" else minimum
             return self._fold(name, function, choose, args, operands)
-        if (
-            name == "pow"
-            and not isinstance(operands[0], Node)
-            and math.copysign(1, operands[0]) < 0
-        ):
+        if name == "pow" and not isinstance(x := operands[0], Node) and math.copysign(1, x) < 0:
             # The code of a graph has no brackets, and `-2.0 ** n` is -(2.0 ** n).
-            operands[0] = self._emit("neg", operator.neg, (-operands[0],), operands[0])
+            operands[0] = self._emit("neg", operator.neg, (-x,), x)
         return self._emit(name, function, tuple(operands), value)
 
     def _fold(

@@ -119,10 +119,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         """Lists that loops append to, by identity; see `control_flow.loops.list_accumulation`."""
         self.options = RunOptions()
         self.unawaited: dict[int, Any] = {}  # collectives that nobody waited for yet, where
-        self.own_tensors: set[Node] = set()
-        """What the capture itself makes of numbers, on a device that it says."""
-        self.replaced_buffers: tuple[str, ...] = ()
-        """The buffers that forward replaces by other tensors."""
+        self.own_tensors: set[Node] = set()  # made by the capture, of numbers, on a device it says
+        self.replaced_buffers: tuple[str, ...] = ()  # those that forward replaces by other tensors
         self.threads: Any = None  # those that user code started, see `capture.plain.threads`
         self.watcher: Callable[[], Any]  # what is to know what they came to
         self.region: Any = None
@@ -291,8 +289,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
         self.write_assertions()
         for guard in self._assertions_waiting:
             self.writer.as_stated(guard.relation)
-            reason = f"nothing computes what {relation_text(guard.relation)} is about"
-            raise problem("bug", reason=reason)
+            raise problem("bug", reason=f"nothing computes {relation_text(guard.relation)}")
 
     def assert_now(self, relation: Relation, message: str) -> None:
         """The program checks a relation here, and says this where it does not hold."""
@@ -319,9 +316,7 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
 
     def constant_value(self, node: Node) -> torch.Tensor | None:
         """The data of a lifted constant, unless user code wrote to it."""
-        if node.name in self.mutated:
-            return None
-        return self.writer.constant_of.get(node)
+        return None if node.name in self.mutated else self.writer.constant_of.get(node)
 
     def convert(self, arg: Any) -> tuple[Any, Any]:
         """An argument as the rule sees it and as the graph sees it."""
@@ -457,6 +452,8 @@ class Recorder(AnsweringRecorder, TorchDispatchMode):
             if self.region is not None:
                 self.region.before_write(tensor, keeps_shape=not op.inplace_view, followed=followed)
             self.check_write(tensor)
+            if op.inplace_view:
+                self.writer.keep_sizes(tensor.tensor_type)
         result = self._infer_mutation(op, types, keyword_types)
         outputs = [targets.get(name or "") for name in op.returned_arguments]
         if op.writes_out and self._resizes(args, outputs, result):

@@ -80,7 +80,7 @@ def arrive(
     place = near(frame, found, places)
     context = context_of(recorder, frame)
     try:
-        return _arrive(recorder, frame, condition, found, place, regions, before)
+        return _arrive(recorder, frame, condition, found, places, place, regions, before)
     except (Restart, MonographError) as error:
         enter_context(recorder, frame, context)
         for region in regions:
@@ -96,19 +96,22 @@ def _arrive(
     frame: InterpreterFrame,
     condition: Any,
     found: Ways,
+    places: Sequence[int],
     place: int,
     regions: Sequence[Region],
     before: frozenset[Expr],
 ) -> Mark:
     ends: list[End] = [region.result for region in regions]
-    enter_context(recorder, frame, _one_context([e.context for e in ends if place_of(e) == place]))
+    pairs = list(zip(ends, places, strict=True))
+    arrived = [end for end, at in pairs if at == place]
+    enter_context(recorder, frame, _one_context([end.context for end in arrived]))
     for region in regions:
         region.around = recorder.scopes.regions()
     at_exit = bool(recorder.options.apart) and place == EXIT
     at_exit = at_exit and not frame.code.co_flags & CO_GENERATOR
     roots = [root for region in regions for root, _ in region.written] if at_exit else []
     join = StateMerge(regions, before, roots)
-    here = [_state(end, place) if place_of(end) == place else None for end in ends]
+    here = [_state(end, place) if at == place else None for end, at in pairs]
     origins = ReachingAssignments(recorder, frame, found, ends)
     joined = _met(join, here, _names(frame, here, place), place, origins)
     lefts = [_left(join, frame, each, ends, origins) for each in _places_left(ends, place)]
@@ -139,7 +142,7 @@ def _arrive(
     )
     if place == EXIT:
         return finish(frame, values[0])
-    n_stack = len(next(end for end in ends if place_of(end) == place).frame.stack)
+    n_stack = len(arrived[0].frame.stack)
     return move(frame, place, values[:n_stack], values[n_stack:])
 
 
@@ -162,8 +165,7 @@ def _names(frame: InterpreterFrame, states: Sequence[list[Any] | None], place: i
     heights = {len(state) for state in states if state is not None}
     if len(heights) > 1:
         raise problem("bug", reason="two ways join with stacks of different heights")
-    n_slots = len(frame.body.slots)
-    return ["what they give"] * (heights.pop() - n_slots) + list(frame.body.slots)
+    return ["what they give"] * (heights.pop() - len(frame.body.slots)) + list(frame.body.slots)
 
 
 def _met(
