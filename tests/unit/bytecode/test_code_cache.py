@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
 from monograph.bytecode import interpret
 from monograph.bytecode.analysis.control_flow_graph import EXIT, flow_of
 from monograph.bytecode.analysis.join_points import join_point
@@ -57,3 +59,36 @@ def test_what_was_found_out_of_code_keeps_none_alive():
         del function, code, flow
     gc.collect()
     assert not [reference for reference in alive if reference() is not None]
+
+
+def _collects_where_no_call_is_possible():
+    try:
+        _collects_where_no_call_is_possible()
+    except RecursionError:
+        gc.collect()  # nor can a weak reference tell anybody
+        raise
+
+
+def test_code_that_goes_unheard_is_not_taken_for_its_successor():
+    """In its place in memory, which a collection at the limit of recursion has freed."""
+    names = once_per_code(lambda code: code.co_varnames)
+
+    def functions(letter, count):
+        scopes = [{} for _ in range(count)]
+        for n, scope in enumerate(scopes):
+            exec(f"def made({letter}{n}): pass", scope)  # in a cycle with its globals
+        return [scope["made"] for scope in scopes]
+
+    gc.disable()
+    try:
+        before = functions("a", 100)
+        places = {id(each.__code__) for each in before}
+        assert all(names(each.__code__) for each in before)
+        before.clear()
+        with pytest.raises(RecursionError):
+            _collects_where_no_call_is_possible()
+        after = functions("b", 1000)
+    finally:
+        gc.enable()
+    assert places & {id(each.__code__) for each in after}
+    assert all(names(each.__code__) == each.__code__.co_varnames for each in after)
