@@ -184,6 +184,14 @@ def test_a_failing_capture_of_a_module(tmp_path):
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
+def test_random_numbers_go_on_as_before():
+    """What is run to reduce is seeded; the caller's generator is not."""
+    module = Net()
+    before = torch.get_rng_state()
+    monograph.minify(module, (X,), backend=broken_backends.no_tanh)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_what_works_is_told():
     """There is nothing to reduce."""
     with pytest.raises(monograph.SpecError) as caught:

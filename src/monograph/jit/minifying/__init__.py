@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["minify"]
 
 
+@torch.random.fork_rng()  # what it runs is seeded
 def minify(
     fn: Callable[..., Any],
     args: Sequence[Any] = (),
@@ -35,8 +36,7 @@ def minify(
     in a backward pass - outputs, nodes and sizes of inputs are taken away as long as it does. Where
     no graph fails, and `fn` is not one graph (`nopython=True`), its statements are reduced instead:
     of a module, those of the innermost one that is not one graph by itself. The script's first
-    lines are the failure and the versions; a backend that is no module's own has to be put in by
-    hand.
+    lines are the failure and the versions; a backend that is no module's own is put in by hand.
 
     Raises: nothing-fails; backend-unknown.
     """
