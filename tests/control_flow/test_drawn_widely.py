@@ -36,7 +36,9 @@ KNOWN = {
     r"functions with out=": r"out=",
     r"gradients: the kind: RuntimeError became some": r"_\(|\] = |\] \+= | \+= | \*= |out=",
     # What one side writes is written on both, in its memory, and was kept for backward.
-    r"gradients: the kind: some became RuntimeError": r"^ *self\.b |_\(|\] = |\*= |\+= |out=",
+    r"gradients: the kind: some became RuntimeError": (
+        r"(?s)^ *(?:(?:el)?if|for|while) .*(?:\bself\.b |_\(|\] = |\*= |\+= |out=)"
+    ),
     # What one side replaces is written in its memory, and what is returned of it is a copy.
     r"state: b: \[\[.*'is'": r"^ *self\.b = ",
 }

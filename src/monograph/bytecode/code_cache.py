@@ -1,7 +1,7 @@
 """Memoisation per code object, which keeps no code alive.
 
-Code objects compare by value, and hashing one reads all of it, hence their identity is the key; an
-entry goes when its code does, before another object can have that identity.
+Code objects compare by value, and hashing one reads all of it, hence their identity is the key. An
+entry goes when its code does; where no callback could run then, other code is not taken for it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def once_per_code(function: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
     def remembered(code: CodeType) -> T:
         key = identity(code)
         found = known.get(key)
-        if found is None or found[1]() is not code:  # a callback that was interrupted left it
+        if found is None or found[1]() is not code:  # no callback could run
             made = function(code)
             found = known[key] = (made, weakref.ref(code, lambda _: known.pop(key, None)))
         return found[0]
